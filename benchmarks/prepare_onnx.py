@@ -67,7 +67,7 @@ def draw_inputs(model: Any, batch: int, given: Mapping[str, Shape],
 
     Floats are normal, whole numbers from their range, or 0 and 1. The first dimension of an input
     is the batch where the file leaves it open. Open when another one is neither in the file nor
-    given.
+    given, or something is given for what the model does not have.
     """
     import onnx.helper
 
@@ -91,6 +91,10 @@ def draw_inputs(model: Any, batch: int, given: Mapping[str, Shape],
         drawn = (rng.standard_normal(shape) if dtype.kind == "f"
                  else rng.randint(least, greatest + 1, shape))
         inputs[value.name] = np.asarray(drawn).astype(dtype)
+    known = {*inputs, *taken}
+    unknown = [name for name in (*given, *ranges) if name not in known]
+    if unknown:
+        raise Open(f"the model has no {', '.join(map(repr, unknown))}; it has {sorted(known)}")
     return inputs, {name: min(sizes) for name, sizes in taken.items() if len(sizes) == 1}
 
 

@@ -131,6 +131,10 @@ KERNELS: tuple[Kernel, ...] = (
            "outer channels inner block all:flag", "epsilon",
            "Normalizes the channels anew whose statistics float has lost, or all; data lies in "
            "blocks of `block` channels."),
+    Kernel("normalize_channels", "channel_norm", ">out data mean var beta gamma?",
+           "outer channels inner block relu:flag", "epsilon",
+           "Batch normalization with these statistics; data lies in blocks of `block` channels. "
+           "With `relu` what is below 0 becomes 0."),
     Kernel("norm_last", "last_axis", ">out data gamma beta >mean >std", "rows width", "epsilon",
            "Rows normalized; gamma and beta of an element each."),
     Kernel("lrn", "lrn", ">out data", "outer channels inner neighbours",
@@ -399,7 +403,7 @@ WIDE_FAMILIES = ("separable",)
 FOLDERS = {
     "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges", "bytes"),
     "reduce": ("math", "ordering", "entropy", "softmax_grad"),
-    "norm": ("norms", "batch_stats", "last_axis", "lrn", "folded_norms"),
+    "norm": ("norms", "batch_stats", "channel_norm", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "concat"),
     "optimizer": ("optimizers",),
     "random": ("draws",),

@@ -61,7 +61,8 @@ PLACES = {
     "ndarray_rt.ops.linalg.triangle": "_backward_linalg_triangle",
     "ndarray_rt.ops.linalg.triangular": "_linalg_trmm linalg_trmm _linalg_trsm linalg_trsm",
     "ndarray_rt.ops.nn.activation": "Activation _backward_Activation",
-    "ndarray_rt.ops.nn.batch_norm": "BatchNorm BatchNorm_v1 _fused_BatchNorm _backward_BatchNorm",
+    "ndarray_rt.ops.nn.batch_norm": "BatchNorm BatchNorm_v1 _fused_BatchNorm",
+    "ndarray_rt.ops.nn.batch_norm_backward": "_backward_BatchNorm",
     "ndarray_rt.ops.nn.batch_norm_relu": "_contrib_BatchNormWithReLU",
     "ndarray_rt.ops.nn.convolution": (
         "Convolution Convolution_v1 _fused_Convolution _backward_Convolution"

@@ -37,6 +37,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_folded_norms LEVELED(ndrt_family_folded_norms)
 #define ndrt_family_norms LEVELED(ndrt_family_norms)
 #define ndrt_family_batch_stats LEVELED(ndrt_family_batch_stats)
+#define ndrt_family_channel_norm LEVELED(ndrt_family_channel_norm)
 #define ndrt_family_lrn LEVELED(ndrt_family_lrn)
 #define ndrt_family_regions LEVELED(ndrt_family_regions)
 #define ndrt_family_boxes LEVELED(ndrt_family_boxes)

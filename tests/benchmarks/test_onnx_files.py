@@ -84,6 +84,14 @@ def test_whole_numbers_come_from_their_range() -> None:
     assert set(np.unique(draw_inputs(model, 2, {})[0]["tokens"])) == {0, 1}
 
 
+def test_what_a_model_does_not_have_is_refused(tmp_path: Path) -> None:
+    model = onnx.load(write_model(tmp_path / "a.onnx", ("x", ["n", 2])))
+    with pytest.raises(Open, match=r"has no 'tokens'; it has \['n', 'x'\]"):
+        draw_inputs(model, 2, {}, {"tokens": (0, 256)})
+    with pytest.raises(Open, match="has no 'width'"):
+        draw_inputs(model, 2, {"width": (3,)})
+
+
 def test_a_name_of_several_sizes_is_left_out(tmp_path: Path) -> None:
     path = write_model(tmp_path / "a.onnx", ("x", ["?", "?"]))
     assert draw_inputs(onnx.load(path), 1, {"x": (4, 3)})[1] == {}

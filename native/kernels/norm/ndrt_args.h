@@ -137,6 +137,23 @@ static inline ndrt_batch_stats_args ndrt_read_batch_stats(const ndrt_kernel_call
     };
 }
 
+/* Batch normalization with these statistics; data lies in blocks of `block` channels. With `relu`
+ * what is below 0 becomes 0. */
+typedef struct {
+    float *out; const float *data; const float *mean; const float *var; const float *beta;
+    const float *gamma; int64_t outer; int64_t channels; int64_t inner; int64_t block; int relu;
+    float epsilon;
+} ndrt_normalize_channels_args;
+static inline ndrt_normalize_channels_args ndrt_read_normalize_channels(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_normalize_channels_args){
+        .out = call->data[0], .data = call->data[1], .mean = call->data[2], .var = call->data[3],
+        .beta = call->data[4], .gamma = call->data[5], .outer = call->counts[0],
+        .channels = call->counts[1], .inner = call->counts[2], .block = call->counts[3],
+        .relu = ndrt_int_of(call->counts[4]), .epsilon = (float)numbers[0],
+    };
+}
+
 /* Rows normalized; gamma and beta of an element each. */
 typedef struct {
     float *out; const float *data; const float *gamma; const float *beta; float *mean; float *std;

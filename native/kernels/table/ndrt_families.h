@@ -8,6 +8,7 @@ extern const ndrt_family ndrt_family_softmax_grad;
 extern const ndrt_family ndrt_family_norms;
 extern const ndrt_family ndrt_family_resize;
 extern const ndrt_family ndrt_family_batch_stats;
+extern const ndrt_family ndrt_family_channel_norm;
 extern const ndrt_family ndrt_family_last_axis;
 extern const ndrt_family ndrt_family_lrn;
 extern const ndrt_family ndrt_family_folded_norms;
@@ -75,6 +76,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_L2_GRAD] = &ndrt_family_norms, \
     [NDRT_KERNEL_RESIZE_AXIS] = &ndrt_family_resize, \
     [NDRT_KERNEL_BATCH_STATS] = &ndrt_family_batch_stats, \
+    [NDRT_KERNEL_NORMALIZE_CHANNELS] = &ndrt_family_channel_norm, \
     [NDRT_KERNEL_NORM_LAST] = &ndrt_family_last_axis, \
     [NDRT_KERNEL_LRN] = &ndrt_family_lrn, \
     [NDRT_KERNEL_FOLD_NORM] = &ndrt_family_folded_norms, \

@@ -17,24 +17,26 @@ from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...native import lib
 from ...op.choose import first_supported
 from ...op.context import OpContext
+from ...op.elementwise import PostOp
 from ...op.epilogue import Epilogue
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, optional_number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, blocked_desc, channels_last_desc, default_desc
 from ...storage.kernels import elementwise
-from ...storage.kernels.norm import batch_stats
+from ...storage.kernels.norm import batch_stats, normalize_channels
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..floats import need_float_types, wide
 from ..fused.params import PostOpParams, with_post_ops
-from ..fused.post_ops import ELTWISE, apply_chain, chain_of_params, post_specs
+from ..fused.post_ops import ELTWISE, apply_chain, chain_of_params
 from ..tensor.functions import on_memory
 from .shape_rules import expect
 
 # of a batch that is normalized without oneDNN, which would make a primitive for each eps
 MOST_ELEMENTS, LEAST_PIXELS = 1 << 13, 8
 TINY = 1e-30
+RELU = (PostOp("relu"),)
 
 
 @params_class
@@ -118,7 +120,7 @@ class Axes(NamedTuple):
     size: int  # elements of one channel
 
 
-def _axes(p: BatchNormParams, data: Shape) -> Axes:
+def axes_of(p: BatchNormParams, data: Shape) -> Axes:
     axis = normalize_axis(p.axis, len(data))
     summed = tuple(i for i in range(len(data)) if i != axis)
     column = tuple(-1 if i == axis else 1 for i in range(len(data)))
@@ -128,7 +130,7 @@ def _axes(p: BatchNormParams, data: Shape) -> Axes:
 def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     x, (gamma, beta, mean, var) = wide(ins[0]), ins[1:]
-    axes = _axes(p, x.shape)
+    axes = axes_of(p, x.shape)
     if p.uses_batch(ctx.is_train):
         if axes.size:
             mean, var = _statistics(x, axes)
@@ -138,7 +140,7 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
     outs[0].write(made.astype(ins[0].dtype, copy=False))
     outs[1].write(mean)
     if p.output_mean_var:
-        outs[2].write(_scale(p, var))
+        outs[2].write(scale_of(p, var))
     outs[-1].write(var)
 
 
@@ -149,7 +151,7 @@ def _statistics(x: AnyArray, axes: Axes) -> tuple[AnyArray, AnyArray]:
     return mean.astype(x.dtype), var.astype(x.dtype)
 
 
-def _scale(p: BatchNormParams, var: AnyArray) -> AnyArray:
+def scale_of(p: BatchNormParams, var: AnyArray) -> AnyArray:
     made: AnyArray = 1 / np.sqrt(var + var.dtype.type(p.eps))
     return made
 
@@ -157,8 +159,8 @@ def _scale(p: BatchNormParams, var: AnyArray) -> AnyArray:
 def _normalized(p: BatchNormParams, x: AnyArray, gamma: AnyArray, beta: AnyArray, mean: AnyArray,
                 var: AnyArray) -> AnyArray:
     """x brought to mean beta and deviation gamma, by these statistics."""
-    column = _axes(p, x.shape).column
-    slope = _scale(p, var) if p.fix_gamma else _scale(p, var) * gamma
+    column = axes_of(p, x.shape).column
+    slope = scale_of(p, var) if p.fix_gamma else scale_of(p, var) * gamma
     made: AnyArray = ((x - mean.reshape(column)) * slope.reshape(column) + beta.reshape(column))
     return made
 
@@ -171,7 +173,7 @@ def ignored(p: BatchNormParams) -> tuple[int, ...]:
     return (1,) if p.fix_gamma else ()
 
 
-def _layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[MemDesc, MemDesc]]:
+def layouts_of(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[MemDesc, MemDesc]]:
     """Layouts to try: (the data's own axes, oneDNN's axes (N, C, *rest) over the same bytes)."""
     shape, n = data.shape, data.ndim
     axis = normalize_axis(p.axis, n)
@@ -189,7 +191,7 @@ def _layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[Me
     return [(plain, default_desc(FLOAT32, (outer, shape[axis], inner)))]
 
 
-def _flags(p: BatchNormParams, batch: bool) -> int:
+def flags_of(p: BatchNormParams, batch: bool) -> int:
     return int(lib.NDRT_USE_SHIFT | (0 if p.fix_gamma else lib.NDRT_USE_SCALE)
                | (0 if batch else lib.NDRT_USE_GLOBAL_STATS))
 
@@ -215,14 +217,21 @@ def channel_blocks(desc: MemDesc) -> ChannelBlocks | None:
     return n, channels, inner, block
 
 
+def _need_blocks(native: MemDesc) -> ChannelBlocks:
+    blocks = channel_blocks(native)
+    if blocks is None:
+        raise Unsupported(f"{native!r}: channels lie neither apart, side by side nor in blocks")
+    return blocks
+
+
 Step = tuple[int, float, float]  # an elementwise algorithm, its alpha and beta
 
 
 class _Made(NamedTuple):
-    """A primitive, the layout of the arrays, where that has its channels, and what is done to the
-    result after it."""
+    """What normalizes: a primitive or, without one, a native kernel; the layout of the arrays,
+    where that has its channels, and what is done to the result after it."""
 
-    prim: Primitive
+    prim: Primitive | None
     own: MemDesc
     blocks: ChannelBlocks
     steps: list[Primitive]
@@ -234,25 +243,12 @@ def _make_step(step: Step, desc: MemDesc) -> Primitive:
                           alpha=alpha, beta=beta)
 
 
-def _find_steps(ctx: OpContext, steps: Sequence[Step], desc: MemDesc) -> list[Primitive]:
-    return [ctx.primitive(("BatchNorm.step", step, desc.id), partial(_make_step, step, desc))
-            for step in steps]
+def _make_steps(chain: Sequence[PostOp], desc: MemDesc) -> list[Primitive]:
+    return [_make_step((ELTWISE[op.name][0], op.alpha, op.beta), desc) for op in chain]
 
 
-def _run_steps(ctx: OpContext, steps: Sequence[Primitive], mem: Mem, to: Mem) -> None:
-    """`to` becomes what the steps make of `mem`, one after the other."""
-    for prim in steps:
-        ctx.run(prim, ((Arg.SRC, mem), (Arg.DST, to)))
-        mem = to
-
-
-def _epsilon(p: BatchNormParams, own: MemDesc, batch: bool) -> float:
-    """What a primitive adds to the variance itself.
-
-    0 where it is given the variance with eps in it, so that one primitive serves any eps: not
-    where it computes the variance, nor where channels of padding have variance 0.
-    """
-    return p.eps if batch or own.is_padded else 0.0
+def _make_root(vector: MemDesc) -> Primitive:
+    return _make_step((lib.NDRT_ELTWISE_POW, 1.0, -0.5), vector)
 
 
 def _small_layout(p: BatchNormParams, data: NDArray, given: MemDesc,
@@ -260,93 +256,108 @@ def _small_layout(p: BatchNormParams, data: NDArray, given: MemDesc,
     """The layout in which a native kernel, which is given eps, does a small batch; or None."""
     if not 0 < data.size <= MOST_ELEMENTS:
         return None
-    own, native = _layouts(p, data, given)[0]
+    own, native = layouts_of(p, data, given)[0]
     blocks = channel_blocks(native)
     # where channels lie side by side, oneDNN is twice as fast
     is_apart = blocks is not None and blocks[2] >= LEAST_PIXELS and blocks[3] == 1
     return (own, blocks) if blocks is not None and is_apart else None
 
 
-def _shifted(ctx: OpContext, p: BatchNormParams, var: Mem, epsilon: float) -> Mem:
-    """The variance as a primitive takes it that adds `epsilon`: together they add eps."""
-    if epsilon == p.eps:
-        return var
-    made = ctx.stream.scratch(var.desc)
-    on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, made, p.eps)
-    return made
-
-
 def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    data, gamma, beta, moving_mean, moving_var = ins
-    stream, batch = ctx.stream, p.uses_batch(ctx.is_train)
+    if p.uses_batch(ctx.is_train):
+        _normalize_batch(ctx, p, ins, outs)
+    else:
+        _normalize_as_given(ctx, p, ins, outs)
+
+
+def _write_scale(ctx: OpContext, p: BatchNormParams, var: Mem, eps: float, out: Output) -> None:
+    """1 / sqrt(variance + eps), where that is an output that is asked for."""
+    if not (p.output_mean_var and out.requested):
+        return
+    vector = default_desc(FLOAT32, var.desc.dims)
+    root = ctx.primitive(("BatchNorm.root", vector.id), partial(_make_root, vector))
+    with out.open(vector, ctx.stream) as scale:
+        on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
+        ctx.run(root, ((Arg.SRC, scale), (Arg.DST, scale)))
+
+
+def _run_steps(ctx: OpContext, steps: Sequence[Primitive], y: Mem) -> None:
+    for prim in steps:
+        ctx.run(prim, ((Arg.SRC, y), (Arg.DST, y)))
+
+
+def _normalize_batch(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
+                     outs: list[Output]) -> None:
+    """By the statistics of the batch itself."""
+    data, gamma, beta = ins[:3]
+    stream = ctx.stream
     given = get_data(data, stream).desc
     vector = default_desc(FLOAT32, gamma.shape)
     chain = chain_of_params(p)
-    # oneDNN's primitive does no other function, and none before the statistics are looked at
-    own_chain = chain[:1] if chain and chain[0].name == "relu" and not batch else ()
-    behind = [(ELTWISE[op.name][0], op.alpha, op.beta) for op in chain[len(own_chain):]]
 
     def make(own: MemDesc, native: MemDesc) -> _Made:
-        blocks = channel_blocks(native)
-        if blocks is None:
-            raise Unsupported(f"{native!r}: channels lie neither apart, side by side nor in blocks")
-        direction = Direction.FORWARD_TRAINING if batch else Direction.FORWARD_INFERENCE
-        prim = make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native,
-                              epsilon=_epsilon(p, own, batch), flags=_flags(p, batch),
-                              post_ops=post_specs(own_chain, native, FLOAT32, (), False))
-        return _Made(prim, own, blocks, [_make_step(step, own) for step in behind])
-    prim, small = None, _small_layout(p, data, given) if batch else None
+        prim = make_primitive(Kind.BATCH_NORM, Direction.FORWARD_TRAINING, src=native, dst=native,
+                              epsilon=p.eps, flags=flags_of(p, True))
+        return _Made(prim, own, _need_blocks(native), _make_steps(chain, own))
+    small = _small_layout(p, data, given)
     if small is not None:
-        own, blocks = small
-        steps = _find_steps(ctx, behind, own)
+        prim, own, blocks, steps = ctx.primitive(
+            ("BatchNorm.small", given.id, p.axis, chain),
+            lambda: _Made(None, *small, _make_steps(chain, small[0])))
     else:
         prim, own, blocks, steps = ctx.primitive(
-            ("BatchNorm.forward", _epsilon(p, given, batch), _flags(p, batch), p.axis, given.id,
-             chain),
-            lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
-    wants_scale = p.output_mean_var and outs[2].requested
-    root = _find_steps(ctx, [(lib.NDRT_ELTWISE_POW, 1.0, -0.5)], vector) if wants_scale else []
-
+            ("BatchNorm.forward", p.eps, flags_of(p, True), p.axis, given.id, chain),
+            lambda: first_supported(partial(make, *pair) for pair in layouts_of(p, data, given)))
     # where the primitive has it, kernels are given no number that may vary without it
-    eps = float(p.eps) if prim is not None and (batch or own.is_padded) else p.eps
+    eps = p.eps if prim is None else float(p.eps)
     x = get_data_reorder(data, own, stream)
     vectors = [(Arg.SHIFT, get_default(beta, stream))]
     if not p.fix_gamma:
         vectors.append((Arg.SCALE, get_default(gamma, stream)))
-    if batch:
-        # not in place: where float loses the statistics, the data is read again
-        with (outs[0].open(own, stream) as y,
-              outs[1].open(vector, stream) as mean, outs[-1].open(vector, stream) as var):
-            if prim is not None:
-                ctx.run(prim, [*vectors, (Arg.SRC, x.as_desc(prim.src)), (Arg.MEAN, mean),
-                               (Arg.DST, y.as_desc(prim.dst)), (Arg.VARIANCE, var)])
-            ctx.kernel(batch_stats(
-                out=y, mean=mean, var=var, data=x, beta=vectors[0][1],
-                gamma=None if p.fix_gamma else vectors[1][1], outer=blocks[0],
-                channels=blocks[1], inner=blocks[2], block=blocks[3], all=prim is None,
-                epsilon=eps))
-            _run_steps(ctx, steps, y, y)
-            if wants_scale:
-                with outs[2].open(vector, stream) as scale:
-                    on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
-                    _run_steps(ctx, root, scale, scale)
-    else:
-        assert prim is not None
-        mean, var = get_default(moving_mean, stream), get_default(moving_var, stream)
-        with outs[0].open(own, stream, inplace_of=x) as y:
+    # not in place: where float loses the statistics, the data is read again
+    with (outs[0].open(own, stream) as y,
+          outs[1].open(vector, stream) as mean, outs[-1].open(vector, stream) as var):
+        if prim is not None:
             ctx.run(prim, [*vectors, (Arg.SRC, x.as_desc(prim.src)), (Arg.MEAN, mean),
-                           (Arg.DST, y.as_desc(prim.dst)),
-                           (Arg.VARIANCE, _shifted(ctx, p, var, _epsilon(p, own, batch)))])
-            _run_steps(ctx, steps, y, y)
-        for out, used in ((outs[1], mean), (outs[-1], var)):
-            if out.requested:
-                with out.open(vector, stream) as copy:
-                    ctx.kernel(elementwise.copy(out=copy, data=used, nbytes=vector.nbytes))
-        if wants_scale:
-            with outs[2].open(vector, stream) as scale:
-                on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
-                _run_steps(ctx, root, scale, scale)
+                           (Arg.DST, y.as_desc(prim.dst)), (Arg.VARIANCE, var)])
+        ctx.kernel(batch_stats(
+            out=y, mean=mean, var=var, data=x, beta=vectors[0][1],
+            gamma=None if p.fix_gamma else vectors[1][1], outer=blocks[0],
+            channels=blocks[1], inner=blocks[2], block=blocks[3], all=prim is None,
+            epsilon=eps))
+        _run_steps(ctx, steps, y)
+        _write_scale(ctx, p, var, eps, outs[2])
+
+
+def _normalize_as_given(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    """By the moving statistics."""
+    data, gamma, beta, moving_mean, moving_var = ins
+    stream = ctx.stream
+    given = get_data(data, stream).desc
+    vector = default_desc(FLOAT32, gamma.shape)
+    chain = chain_of_params(p)
+    is_relu = chain[:1] == RELU
+
+    def make(own: MemDesc, native: MemDesc) -> _Made:
+        return _Made(None, own, _need_blocks(native), _make_steps(chain[is_relu:], own))
+    _, own, (outer, channels, inner, block), steps = ctx.primitive(
+        ("BatchNorm.given", p.axis, given.id, chain),
+        lambda: first_supported(partial(make, *pair) for pair in layouts_of(p, data, given)))
+    x = get_data_reorder(data, own, stream)
+    mean, var = get_default(moving_mean, stream), get_default(moving_var, stream)
+    with outs[0].open(own, stream, inplace_of=x) as y:
+        ctx.kernel(normalize_channels(
+            out=y, data=x, mean=mean, var=var, beta=get_default(beta, stream),
+            gamma=None if p.fix_gamma else get_default(gamma, stream), outer=outer,
+            channels=channels, inner=inner, block=block, relu=is_relu, epsilon=p.eps))
+        _run_steps(ctx, steps, y)
+    for out, used in ((outs[1], mean), (outs[-1], var)):
+        if out.requested:
+            with out.open(vector, stream) as copy:
+                ctx.kernel(elementwise.copy(out=copy, data=used, nbytes=vector.nbytes))
+    _write_scale(ctx, p, var, p.eps, outs[2])
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -354,106 +365,6 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     data, gamma, _, moving_mean, moving_var = node.inputs
     return emit("_backward_BatchNorm", node.params, out_grads[0], data, gamma, node.outputs[1],
                 node.outputs[-1], moving_mean, moving_var)
-
-
-def infer_shape_backward(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
-                         ) -> tuple[ShapeList, ShapeList]:
-    (data, *stats), _ = infer_shape(p, [merge(ins[0], ins[1]), ins[2], outs[2], *ins[5:]],
-                                    [outs[0], ins[3], ins[4]])
-    one = stats[0]
-    return [data, data, *[one] * 5], [data, one, one]
-
-
-def infer_type_backward(p: BatchNormParams, ins: TypeList, outs: TypeList,
-                        ) -> tuple[TypeList, TypeList]:
-    (data, *stats), _ = infer_type(p, [merge_types(ins[:2]), ins[2], outs[2], *ins[5:]],
-                                   [outs[0], ins[3], ins[4]])
-    one = stats[0]
-    return [data, data, *[one] * 5], [data, one, one]
-
-
-def mutated_backward(p: BatchNormParams) -> tuple[int, ...]:
-    """The moving statistics: training moves them once, in the backward."""
-    return () if p.use_global_stats else (5, 6)
-
-
-def ignored_backward(p: BatchNormParams) -> tuple[int, ...]:
-    gamma = (2,) if p.fix_gamma else ()
-    return (*gamma, 3, 4) if p.use_global_stats else gamma
-
-
-def compute_backward(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
-                     outs: list[NumpyOutput]) -> None:
-    dy, x = wide(ins[0]), wide(ins[1])
-    gamma, mean, var, moving_mean, moving_var = ins[2:]
-    axes, batch = _axes(p, x.shape), p.uses_batch(ctx.is_train)
-    if not batch:
-        mean, var = moving_mean, moving_var
-    scale = _scale(p, var)
-    normal = (x - mean.reshape(axes.column)) * scale.reshape(axes.column)
-    d_beta = dy.sum(axis=axes.summed, dtype=dy.dtype)
-    d_gamma = (dy * normal).sum(axis=axes.summed, dtype=dy.dtype)
-    slope = (scale if p.fix_gamma else scale * gamma).reshape(axes.column)
-    if batch and axes.size:
-        count = dy.dtype.type(axes.size)
-        dx = slope * (dy - (d_beta / count).reshape(axes.column)
-                      - normal * (d_gamma / count).reshape(axes.column))
-    else:
-        dx = slope * dy
-    outs[0].write(dx.astype(ins[1].dtype, copy=False))
-    outs[1].write(np.zeros_like(gamma) if p.fix_gamma else d_gamma.astype(gamma.dtype, copy=False))
-    outs[2].write(d_beta.astype(gamma.dtype, copy=False))
-    if batch and axes.size:
-        # MXNet keeps it in float32, whatever the data's width
-        keep = float(np.float32(p.momentum))
-        moving_mean[...] = keep * moving_mean + (1 - keep) * mean
-        moving_var[...] = keep * moving_var + (1 - keep) * var
-
-
-def refuses_backward(p: BatchNormParams, ins: list[NDArray]) -> str | None:
-    return need_float32(*ins)
-
-
-def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
-                        outs: list[Output]) -> None:
-    out_grad, data, gamma = ins[:3]
-    stream, batch = ctx.stream, p.uses_batch(ctx.is_train)
-    given = get_data(data, stream).desc
-    vector = default_desc(FLOAT32, gamma.shape)
-    needed = outs[0].requested or outs[2].requested or (outs[1].requested and not p.fix_gamma)
-
-    def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
-        return make_primitive(Kind.BATCH_NORM, Direction.BACKWARD, src=native, diff_src=native,
-                              diff_dst=native, epsilon=_epsilon(p, own, False),
-                              flags=_flags(p, batch)), own
-    prim, own = ctx.primitive(
-        ("BatchNorm.backward", _epsilon(p, given, False), _flags(p, batch), p.axis, given.id),
-        lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
-    # those that the forward used
-    mean, var = (get_default(one, stream) for one in (ins[3:5] if batch else ins[5:7]))
-    if needed:
-        x = get_data_reorder(data, own, stream).as_desc(prim.src)
-        dy = get_data_reorder(out_grad, own, stream)
-        args = [(Arg.SRC, x), (Arg.DIFF_DST, dy.as_desc(prim.diff_dst)), (Arg.MEAN, mean),
-                (Arg.VARIANCE, _shifted(ctx, p, var, _epsilon(p, own, False)))]
-        if not p.fix_gamma:
-            args.append((Arg.SCALE, get_default(gamma, stream)))
-        with (outs[0].open(own, stream, inplace_of=dy) as dx,
-              outs[2].open(vector, stream) as d_beta):
-            args += [(Arg.DIFF_SRC, dx.as_desc(prim.diff_src)), (Arg.DIFF_SHIFT, d_beta)]
-            if p.fix_gamma:
-                ctx.run(prim, args)
-            else:
-                with outs[1].open(vector, stream) as d_gamma:
-                    ctx.run(prim, [*args, (Arg.DIFF_SCALE, d_gamma)])
-    if p.fix_gamma and outs[1].requested:
-        with outs[1].open(vector, stream) as zero:
-            ctx.kernel(elementwise.zero(out=zero, nbytes=vector.nbytes))
-    if batch:
-        for moving, now in ((ins[5], mean), (ins[6], var)):
-            moving._chunk.reorder_to_default(stream)
-            ctx.kernel(elementwise.blend(out=get_default(moving, stream), data=now,
-                                         n=vector.nelems, a=p.momentum, b=1 - p.momentum))
 
 
 EPILOGUE = Epilogue("_fused_BatchNorm", takes=lambda p: not p.output_mean_var)
@@ -476,18 +387,9 @@ BATCH_NORM = register(OpDef(
         "eps) used are outputs too; gradients do not flow through them. Floats of any "
         "width; for float16 data the vectors are float32. With fix_gamma the values of "
         "gamma are neither read nor written. Source: MXNet's BatchNorm; oneDNN batch "
-        "normalization, a native kernel where float loses the statistics."))
+        "normalization in training, a native kernel with the moving statistics and where float "
+        "loses the batch's."))
 register(with_post_ops(
     BATCH_NORM, FusedBatchNormParams,
     "BatchNorm with the moving statistics, and what is done to its result.\n\n"
-    "Inputs are those of BatchNorm. Made by passes. Source: oneDNN batch normalization with "
-    "post-ops.", infer_type))
-register(OpDef("_backward_BatchNorm", BatchNormParams,
-               inputs=("out_grad", "data", "gamma", "mean", "var"),
-               aux=("moving_mean", "moving_var"),
-               outputs=("data_grad", "gamma_grad", "beta_grad"),
-               infer_shape=infer_shape_backward, infer_type=infer_type_backward,
-               compute=compute_backward, compute_ex=compute_ex_backward,
-               refuses=refuses_backward, inplace={0: 0}, mutates=mutated_backward,
-               ignores=ignored_backward, is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+    "Inputs are those of BatchNorm. Made by passes. Source: a native kernel.", infer_type))

@@ -34,4 +34,5 @@ register(replace(
     gradient=gradient, aliases=(), epilogue=None,
     doc="Batch normalization and then relu: max(0, BatchNorm(data, ...)).\n\n"
         "Shapes, dtypes and parameters are those of BatchNorm. Source: MXNet's "
-        "contrib.BatchNormWithReLU; oneDNN batch normalization with relu, or eltwise behind it."))
+        "contrib.BatchNormWithReLU; a native kernel, in training oneDNN batch normalization and "
+        "eltwise behind it."))

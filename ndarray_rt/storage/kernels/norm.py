@@ -80,6 +80,15 @@ def batch_stats(*, out: Mem, mean: Mem, var: Mem, data: Mem, beta: Mem, gamma: M
                       channels, inner, block, all), (epsilon,))
 
 
+def normalize_channels(*, out: Mem, data: Mem, mean: Mem, var: Mem, beta: Mem,
+                       gamma: Mem | None = None, outer: int, channels: int, inner: int, block: int,
+                       relu: bool, epsilon: float) -> KernelCall:
+    """Batch normalization with these statistics; data lies in blocks of `block` channels. With
+    `relu` what is below 0 becomes 0."""
+    return KernelCall(lib.NDRT_KERNEL_NORMALIZE_CHANNELS, (out, data, mean, var, beta, gamma),
+                      (outer, channels, inner, block, relu), (epsilon,))
+
+
 def norm_last(*, out: Mem, data: Mem, gamma: Mem, beta: Mem, mean: Mem, std: Mem, rows: int,
               width: int, epsilon: float) -> KernelCall:
     """Rows normalized; gamma and beta of an element each."""
