@@ -1,4 +1,4 @@
-/* Arguments: checked against what a primitive was made for, turned into memory objects, run. */
+/* Arguments of primitives: checks them, makes oneDNN's memory objects of them, runs. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -32,13 +32,13 @@ static ndrt_status check_one(const ndrt_prim *prim, const ndrt_expected *e, cons
     return NDRT_OK;
 }
 
-/* oneDNN checks none of this and reads or writes whatever is there. */
+/* oneDNN checks none of this: it would read or write whatever memory is there. */
 ndrt_status ndrt_args_check(const ndrt_prim *prim, int nargs, const ndrt_arg *args) {
     for (int i = 0; i < nargs; i++)
         if (!args[i].desc)
             return ndrt_fail(NDRT_INVALID, "%s: argument %d has no layout", prim->kind,
                              args[i].arg);
-    int at = 0; /* both lists tend to be in one order: go on where the last one was found */
+    int at = 0; /* both lists mostly have the same order: continue where the last one was found */
     for (int i = 0; i < prim->nexpected; i++) {
         const ndrt_expected *e = &prim->expected[i];
         int tried = 0;
@@ -78,12 +78,12 @@ void ndrt_args_destroy(int nargs, dnnl_exec_arg_t *made) {
  */
 
 /* Making and destroying a memory object costs as much as a small primitive's whole run, so each
- * thread keeps some, by layout, and points them at other bytes. They own copies of the layouts, and
- * ids of layouts are never used again, so nothing in here can go stale. */
+ * thread caches some by layout and points them at other bytes. They own copies of their layouts,
+ * and ids of layouts are never reused, so that no entry can be stale. */
 enum { NSLOTS = 64, PROBES = 4, MAX_KEPT = 16 };
 typedef struct {
     int64_t desc_id;
-    uint64_t call; /* the last one that used it */
+    uint64_t call; /* the last call that used it */
     dnnl_memory_t memory;
 } slot;
 typedef struct {
@@ -117,7 +117,7 @@ static int kept_ready(void) {
     return made != NULL; /* without it everything works, slower */
 }
 
-/* A slot for the layout that this call does not use yet, preferably one that holds it. */
+/* A slot that this call does not use yet, preferably one that has this layout. */
 static slot *slot_find(int64_t desc_id) {
     slot *free_one = NULL;
     for (unsigned i = 0; i < PROBES; i++) {

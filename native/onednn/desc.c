@@ -1,4 +1,4 @@
-/* Layout descriptors: one object for each distinct layout, counted references. */
+/* Layout descriptors, interned: equal layouts are one object, with a reference count. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static int same_info(const ndrt_desc_info *a, const ndrt_desc_info *b) {
     return memcmp((const char *)a + from, (const char *)b + from, sizeof *a - from) == 0;
 }
 
-/* Row-major within what is already there: a dim of size 1 gets the extent of everything to its
- * right, whatever order that is in. Two layouts of the same bytes agree on it. */
+/* Strides of dims of size 1 are arbitrary: they become the extent of all dims to their right, as in
+ * row-major order, so that two layouts of the same bytes are equal. */
 static void order_unit_strides(const ndrt_desc_info *info, int64_t *strides) {
     int64_t extent = 1;
     if (info->nelems == 0) { /* no bytes at all: row-major is as good as any */
@@ -159,7 +159,7 @@ static void drain(void) {
 static int grow(void) {
     size_t wanted = nbuckets ? nbuckets * 2 : 256;
     ndrt_desc **bigger = ndrt_calloc(wanted, sizeof *bigger);
-    if (!bigger) return nbuckets != 0; /* longer chains do as well */
+    if (!bigger) return nbuckets != 0; /* if that fails, longer chains are correct, too */
     for (size_t i = 0; i < nbuckets; i++)
         for (ndrt_desc *desc = buckets[i], *next; desc; desc = next) {
             next = desc->next_in_bucket;
@@ -201,7 +201,7 @@ static ndrt_status intern(const_dnnl_memory_desc_t md, dnnl_memory_desc_t *own, 
     if (ndescs >= (int64_t)nbuckets && !grow())
         return ndrt_fail(NDRT_NOMEM, "no memory for the table of layouts");
     for (ndrt_desc *d = buckets[hash & (nbuckets - 1)]; d; d = d->next_in_bucket)
-        /* To oneDNN the strides of dims of size 1 are equal; extras are seen by it alone. */
+        /* oneDNN ignores strides of dims of size 1, and only it can compare extras. */
         if (d->hash == hash && same_info(&d->info, &info) && dnnl_memory_desc_equal(d->md, md)) {
             d->references++;
             *out = d;
@@ -221,7 +221,7 @@ static ndrt_status intern(const_dnnl_memory_desc_t md, dnnl_memory_desc_t *own, 
         return status;
     }
     memcpy(&made->info, &info,
-           sizeof info); /* with the bytes between the fields: they are compared */
+           sizeof info); /* zeroes the padding between the fields too: it is compared */
     made->info.id = ++next_id;
     made->hash = hash;
     made->references = 1;
@@ -259,7 +259,7 @@ void ndrt_desc_hold(const ndrt_desc *desc) {
 
 void ndrt_desc_free(ndrt_desc *desc) {
     if (!desc) return;
-    /* The first to give back queues the desc; later ones only count, until the drain. */
+    /* The first release queues the desc; later ones only count, until the queue is drained. */
     if (__atomic_fetch_add(&desc->given_back, 1, __ATOMIC_ACQ_REL)) return;
     desc->next_given_back = __atomic_load_n(&given_back, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&given_back, &desc->next_given_back, desc, 1,
@@ -389,7 +389,7 @@ ndrt_status ndrt_desc_tagged(int dtype, int ndims, const int64_t *dims, const ch
 
 ndrt_status ndrt_desc_permuted(const ndrt_desc *desc, const int *axes, ndrt_desc **out) {
     const ndrt_desc_info *info = &desc->info;
-    int place[NDRT_MAX_DIMS]; /* oneDNN asks where an axis goes, we say where it comes from */
+    int place[NDRT_MAX_DIMS]; /* oneDNN wants the inverse permutation: where each axis goes */
     unsigned seen = 0;
     for (int d = 0; d < info->ndims; d++) {
         if (axes[d] < 0 || axes[d] >= info->ndims || seen >> axes[d] & 1)
@@ -405,8 +405,8 @@ ndrt_status ndrt_desc_permuted(const ndrt_desc *desc, const int *axes, ndrt_desc
     return intern_own(md, out);
 }
 
-/* Splits and joins plain strided dims without moving a byte, if that can be done: runs of old and
- * new dims with equal products are matched, and the old dims of a run must be mergeable. */
+/* Reshapes plain strided dims without copying, if possible: runs of old and new dims with equal
+ * products are matched, and the old dims of a run must be contiguous. */
 static int reshape_strides(const ndrt_desc_info *info, int ndims, const int64_t *dims,
                            int64_t *strides) {
     int64_t old_dims[NDRT_MAX_DIMS], old_strides[NDRT_MAX_DIMS];

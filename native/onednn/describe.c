@@ -26,8 +26,7 @@ static const char *dtype_name(int dtype) {
     return dtype > 0 && dtype < (int)(sizeof names / sizeof *names) ? names[dtype] : "?";
 }
 
-/* oneDNN's letters: dims from the biggest stride to the smallest, a capital one is cut in blocks.
- */
+/* oneDNN's tag: dims by decreasing stride; a capital letter is a blocked dim. */
 static void put_letters(writer *w, const ndrt_desc_info *info) {
     unsigned blocked = 0, done = 0;
     for (int i = 0; i < info->inner_nblks; i++) blocked |= 1u << info->inner_idxs[i];

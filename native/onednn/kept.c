@@ -1,13 +1,13 @@
-/* Convolutions that rest when nobody uses them, since oneDNN 3.2 does not give all of them back.
+/* A cache of convolutions that nobody uses: destroying one in oneDNN 3.2 does not free all of it.
  *
- * It keeps the kernels of its implementations "brgconv" for the life of the process, and takes one
- * of the same code again. But the code of an activation has an address of its own in it, so none is
- * the same, and half of what a primitive takes (16 to 70 KiB of it) stays behind when one is
- * destroyed. So there is one for each description, and whoever describes it again gets that one.
+ * oneDNN caches the kernels of its implementations "brgconv" for the life of the process and shares
+ * those with equal code. But the code of an activation contains an address of its own, so that it
+ * is never equal, and half of a primitive's memory (16 to 70 KiB) leaks when it is destroyed. So a
+ * primitive is kept for each spec, and the next user of an equal spec gets it.
  *
- * Those that rest are bounded, for programs whose shapes never come again. One that does come again
- * after it was destroyed shows that there was too little room: from then on there is more.
- * What is static here is guarded by the creation lock. */
+ * The number of unused ones is bounded, for programs whose shapes do not recur. If a spec comes
+ * back after its primitive was destroyed, the bound was too low and is raised. All static data is
+ * guarded by the creation lock. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void describe(const ndrt_spec *spec, int nthreads, const char *impl, desc
     const ndrt_desc *layouts[NLAYOUTS] = {spec->src,       spec->weights,  spec->bias,
                                           spec->dst,       spec->diff_src, spec->diff_weights,
                                           spec->diff_bias, spec->diff_dst};
-    memset(d, 0, sizeof *d); /* with the bytes between the fields */
+    memset(d, 0, sizeof *d); /* zeroes the padding between the fields, too */
     d->kind = spec->kind;
     d->direction = spec->direction;
     d->nthreads = nthreads;
@@ -79,7 +79,7 @@ static uint64_t mixed(uint64_t hash, const void *with, size_t nbytes) {
     return hash;
 }
 
-/* The same for layouts that went and came again, at other places. */
+/* The same for layouts that were freed and made again at other addresses. */
 static uint64_t hash_of(const description *d) {
     uint64_t hash = mixed(0xcbf29ce484222325u, d, offsetof(description, layouts));
     for (int i = 0; i < NLAYOUTS; i++) {
@@ -112,7 +112,7 @@ static int is_gone(uint64_t hash) {
     return gone.places && *place_of(gone.hashes, gone.places, hash) == hash;
 }
 
-/* Without memory it is forgotten. */
+/* Without memory it is not remembered. */
 static void remember(uint64_t hash) {
     if (gone.count * 2 >= gone.places) {
         const size_t wanted = gone.places ? gone.places * 2 : 256;
@@ -138,7 +138,7 @@ static ndrt_kept *find(const description *of, uint64_t hash) {
     return k;
 }
 
-/* Another layout at the same address would be taken for it. */
+/* Else another layout at the same address would be taken for it. */
 static void hold_layouts(const description *d) {
     for (int i = 0; i < NLAYOUTS; i++) ndrt_desc_hold(d->layouts[i]);
     for (int i = 0; i < d->npost_ops; i++) ndrt_desc_hold(d->post_ops[i].desc);

@@ -81,45 +81,16 @@ int64_t ndrt_spec_work(const ndrt_spec *spec);
 int64_t ndrt_product_work(int64_t multiplications, int64_t elements);
 int64_t ndrt_biggest_of(const ndrt_spec *spec); /* elements of its largest operand */
 
-/* ---- makers ---------------------------------------------------------------------------------- */
+/* ---- kinds of primitives, native/onednn/kinds.c ------------------------------------------------
+ */
 
-/* What the makers share. */
-typedef struct {
-    dnnl_dims_t kernel, strides, dilates, pad_l, pad_r;
-} ndrt_window;
-ndrt_status ndrt_window_read(const char *kind, const ndrt_spec *spec, const ndrt_desc *src,
-                             ndrt_window *window);
-ndrt_status ndrt_need(const char *kind, const char *field, const ndrt_desc *desc);
-ndrt_status ndrt_no_direction(const char *kind, int direction);
-dnnl_prop_kind_t ndrt_prop(int direction);
+const char *ndrt_kind_name(int kind); /* NULL: there is no such kind */
 int ndrt_is_forward(int direction);
 int ndrt_is_recurrent(int kind);
-
-/* The makers stand in the files native/onednn/make_<family>.c; each fills *pd or fails. */
-typedef struct {
-    const ndrt_spec *spec;
-    dnnl_engine_t engine;
-    const_dnnl_primitive_attr_t attr;
-    dnnl_primitive_desc_t *hint; /* a backward leaves its forward here, to be destroyed later */
-} ndrt_make;
-ndrt_status ndrt_make_convolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_deconvolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_inner_product(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_matmul(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_pooling(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_batch_norm(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_layer_norm(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_lrn(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_eltwise(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_binary(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_prelu(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_softmax(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_concat(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_sum(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_reduction(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_vanilla_rnn(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_lstm(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_lbr_gru(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-ndrt_status ndrt_make_reorder(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_need(const char *kind, const char *field, const ndrt_desc *desc);
+/* oneDNN's first choice for a spec of a kind that there is. A backward leaves the forward that is
+ * its hint in *hint, to be destroyed once one no longer walks on from *pd. */
+ndrt_status ndrt_pd_create(const ndrt_spec *spec, const_dnnl_primitive_attr_t attr,
+                           dnnl_primitive_desc_t *hint, dnnl_primitive_desc_t *pd);
 
 #endif

@@ -1,44 +1,17 @@
-/* From a spec to a primitive, and what it wants. What differs by kind is in the make_ files. */
+/* Makes primitives from specs, and finds what arguments they take. kinds.c has what differs by
+ * kind. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ndrt_onednn.h"
 
-/* One creation at a time in the process: a thread count is set around it, and generating code
- * twice at once gains nothing. */
+/* Creations are serialized: each sets the thread count, and generating code concurrently gains
+ * nothing. */
 static pthread_mutex_t create_lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t live_prims;
 static int64_t reorders_run, reordered_bytes;
 static ndrt_prim *given_back; /* stack of freed primitives, linked by next_given_back */
-
-typedef ndrt_status (*maker)(const ndrt_make *make, dnnl_primitive_desc_t *pd);
-
-static const struct {
-    const char *name;
-    maker make;
-} kinds[] = {
-    [NDRT_CONVOLUTION] = {"convolution", ndrt_make_convolution},
-    [NDRT_DECONVOLUTION] = {"deconvolution", ndrt_make_deconvolution},
-    [NDRT_INNER_PRODUCT] = {"inner product", ndrt_make_inner_product},
-    [NDRT_MATMUL] = {"matmul", ndrt_make_matmul},
-    [NDRT_POOLING] = {"pooling", ndrt_make_pooling},
-    [NDRT_BATCH_NORM] = {"batch norm", ndrt_make_batch_norm},
-    [NDRT_LRN] = {"lrn", ndrt_make_lrn},
-    [NDRT_ELTWISE] = {"eltwise", ndrt_make_eltwise},
-    [NDRT_BINARY] = {"binary", ndrt_make_binary},
-    [NDRT_PRELU] = {"prelu", ndrt_make_prelu},
-    [NDRT_SOFTMAX] = {"softmax", ndrt_make_softmax},
-    [NDRT_CONCAT] = {"concat", ndrt_make_concat},
-    [NDRT_SUM] = {"sum", ndrt_make_sum},
-    [NDRT_REDUCTION] = {"reduction", ndrt_make_reduction},
-    [NDRT_REORDER] = {"reorder", ndrt_make_reorder},
-    [NDRT_LAYER_NORM] = {"layer norm", ndrt_make_layer_norm},
-    [NDRT_VANILLA_RNN] = {"vanilla rnn", ndrt_make_vanilla_rnn},
-    [NDRT_LSTM] = {"lstm", ndrt_make_lstm},
-    [NDRT_LBR_GRU] = {"lbr gru", ndrt_make_lbr_gru},
-};
-enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
@@ -101,20 +74,15 @@ static ndrt_status attr_new(const ndrt_spec *spec, dnnl_primitive_attr_t *out) {
 /* ---- creation ------------------------------------------------------------------------------- */
 
 static ndrt_status check_spec(const ndrt_spec *spec) {
-    if (spec->kind < 1 || spec->kind >= NKINDS)
-        return ndrt_fail(NDRT_INVALID, "kind %d is none of ndrt_kind", spec->kind);
+    const char *kind = ndrt_kind_name(spec->kind);
+    if (!kind) return ndrt_fail(NDRT_INVALID, "kind %d is none of ndrt_kind", spec->kind);
     if (spec->nsrcs < 0 || (spec->nsrcs && !spec->srcs))
-        return ndrt_fail(NDRT_INVALID, "%s: %d sources, but no layouts", kinds[spec->kind].name,
-                         spec->nsrcs);
+        return ndrt_fail(NDRT_INVALID, "%s: %d sources, but no layouts", kind, spec->nsrcs);
     for (int i = 0; i < spec->nsrcs; i++)
-        if (!spec->srcs[i])
-            return ndrt_fail(NDRT_INVALID, "%s: source %d has no layout", kinds[spec->kind].name,
-                             i);
+        if (!spec->srcs[i]) return ndrt_fail(NDRT_INVALID, "%s: source %d has no layout", kind, i);
     if (spec->impl_index < 0)
-        return ndrt_fail(NDRT_INVALID, "%s: implementation %d", kinds[spec->kind].name,
-                         spec->impl_index);
-    if (spec->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "%s: %d threads", kinds[spec->kind].name, spec->nthreads);
+        return ndrt_fail(NDRT_INVALID, "%s: implementation %d", kind, spec->impl_index);
+    if (spec->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", kind, spec->nthreads);
     return NDRT_OK;
 }
 
@@ -124,14 +92,13 @@ static const char *impl_of(const_dnnl_primitive_desc_t pd) {
     return name;
 }
 
-/* oneDNN's first choice; `hint` is needed as long as one walks on from it. */
+/* oneDNN's first choice; `hint` must live as long as next implementations are asked for. */
 static ndrt_status pd_first(const ndrt_spec *spec, dnnl_primitive_desc_t *hint,
                             dnnl_primitive_desc_t *out) {
     dnnl_primitive_attr_t attr;
     TRY(attr_new(spec, &attr));
     *hint = NULL;
-    ndrt_make make = {spec, ndrt_engine(), attr, hint};
-    ndrt_status status = kinds[spec->kind].make(&make, out);
+    ndrt_status status = ndrt_pd_create(spec, attr, hint, out);
     dnnl_primitive_attr_destroy(attr);
     return status;
 }
@@ -140,8 +107,8 @@ static ndrt_status pd_next(dnnl_primitive_desc_t pd) {
     return ndrt_check(dnnl_primitive_desc_next_impl(pd), "dnnl_primitive_desc_next_impl");
 }
 
-/* The implementation that the spec asks for by number or name, but none that is known to be wrong.
- * NDRT_UNSUPPORTED: there is none. */
+/* Advances to the implementation that the spec asks for by number or name, skipping those known to
+ * be faulty. NDRT_UNSUPPORTED: there is none. */
 static ndrt_status pd_walk(const ndrt_spec *spec, dnnl_primitive_desc_t pd) {
     for (int i = 0; i < spec->impl_index; i++) TRY(pd_next(pd));
     for (;;) {
@@ -152,8 +119,8 @@ static ndrt_status pd_walk(const ndrt_spec *spec, dnnl_primitive_desc_t pd) {
         }
         ndrt_status status = pd_next(pd);
         if (status == NDRT_UNSUPPORTED && fault)
-            return ndrt_fail(status, "oneDNN has no %s but %s, which %s", kinds[spec->kind].name,
-                             impl, fault);
+            return ndrt_fail(status, "oneDNN has no %s but %s, which %s",
+                             ndrt_kind_name(spec->kind), impl, fault);
         TRY(status);
     }
 }
@@ -167,7 +134,7 @@ static ndrt_status pd_new(const ndrt_spec *spec, dnnl_primitive_desc_t *out) {
     }
     if (hint) dnnl_primitive_desc_destroy(hint);
     if (status == NDRT_UNSUPPORTED && spec->prefer) {
-        /* a clone can not be walked on from, nor is there a way back */
+        /* a clone has no next implementation, and there is no way back: start again */
         ndrt_spec first = *spec;
         first.prefer = NULL;
         return pd_new(&first, out);
@@ -198,7 +165,7 @@ static ndrt_status expect(ndrt_prim *prim, int arg, int optional) {
     return NDRT_OK;
 }
 
-/* oneDNN names a layout for scale and shift whatever the flags say. */
+/* oneDNN has a layout for scale and shift even if the flags exclude them. */
 static int is_optional(const ndrt_spec *spec, int arg) {
     int scale = spec->flags & NDRT_USE_SCALE, shift = spec->flags & NDRT_USE_SHIFT;
     switch (arg) {
@@ -317,7 +284,7 @@ static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
 
 static ndrt_status prim_fill_alone(ndrt_prim *prim, const ndrt_spec *spec) {
     ndrt_native_state state;
-    /* convolutions keep the count they were created under */
+    /* convolutions keep the thread count with which they were created */
     TRY(ndrt_enter(&state, prim->nthreads));
     pthread_mutex_lock(&create_lock);
     drain();
@@ -332,7 +299,7 @@ ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
     TRY(check_spec(spec));
     ndrt_prim *prim = ndrt_calloc(1, sizeof *prim);
     if (!prim) return ndrt_fail(NDRT_NOMEM, "no memory for a primitive");
-    prim->kind = kinds[spec->kind].name;
+    prim->kind = ndrt_kind_name(spec->kind);
     prim->nthreads = threads_for(spec);
 
     __atomic_add_fetch(&live_prims, 1, __ATOMIC_RELAXED);
@@ -352,7 +319,8 @@ void ndrt_prim_free(ndrt_prim *prim) {
     while (!__atomic_compare_exchange_n(&given_back, &prim->next_given_back, prim, 1,
                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
-    /* Its code and tables should not wait for the next creation; but a finalizer never waits. */
+    /* Destroys it now if the lock is free; a finalizer must not wait, so else the next creation
+     * does. */
     if (pthread_mutex_trylock(&create_lock) == 0) {
         drain();
         pthread_mutex_unlock(&create_lock);
@@ -373,7 +341,7 @@ static void at_fork(ndrt_fork_moment moment) {
         pthread_mutex_unlock(&create_lock);
 }
 
-/* Making a primitive interns layouts: its lock is the first. */
+/* Lock order: making a primitive interns layouts, so its lock is taken first. */
 static __attribute__((constructor)) void tell_of_locks(void) {
     ndrt_at_fork(at_fork);
     ndrt_at_fork(ndrt_desc_at_fork);

@@ -1,20 +1,20 @@
-/* How much a primitive or a product has to do, before it is made: whether a team is worth it. */
+/* Estimates the work of a primitive before it is made, to decide whether a team of threads pays. */
 #include <limits.h>
 
 #include "ndrt_onednn.h"
 
-/* Elements are those that an elementwise operator goes through in the same time. A thread does
- * MULTIPLICATIONS of a small product meanwhile, or reads READ elements of weights; normalising over
- * neighbouring channels, with its powers, takes LRN times as long. */
+/* The unit of work is an element of an elementwise operator. In its time a thread does
+ * MULTIPLICATIONS of a small product, or reads READ elements of weights; an element of local
+ * response normalization takes LRN times as long, for its powers. */
 enum { MULTIPLICATIONS = 16, READ = 4, LRN = 8 };
-/* A step in time of a recurrent layer is some regions: a product or two, and the gates. A gradient
- * of filters, and normalisation over the batch, have the team meet again and again inside of one
- * region, by oneDNN's own barriers, which spin without end. */
+/* A time step of a recurrent layer is a few parallel regions: a product or two, and the gates.
+ * Gradients of filters and batch normalization synchronize the team many times within one region,
+ * by oneDNN's own barriers, which spin without a limit. */
 enum { REGIONS = 4, MEETINGS_OF_FILTERS = 16, MEETINGS_OF_NORM = 8 };
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Shapes are the user's, and a product of many of them may be beyond all numbers. */
+/* Saturates: products of the user's sizes may overflow. */
 static int64_t times(int64_t a, int64_t b) {
     int64_t product;
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
@@ -39,7 +39,7 @@ int64_t ndrt_biggest_of(const ndrt_spec *spec) {
     return larger(biggest, sources);
 }
 
-/* Each pixel on the side of the windows' centres meets all weights. */
+/* Each pixel at the centre of a window is multiplied by all weights. */
 static int64_t of_windows(const ndrt_spec *spec, const ndrt_desc *centres) {
     const ndrt_desc *weights = either(spec->weights, spec->diff_weights);
     if (!centres || !weights || ndrt_desc_read(centres)->ndims < 2) return INT64_MAX;
@@ -50,7 +50,7 @@ static int64_t of_windows(const ndrt_spec *spec, const ndrt_desc *centres) {
     return spec->direction == NDRT_BACKWARD_WEIGHTS ? work / MEETINGS_OF_FILTERS : work;
 }
 
-/* Each row of the weights meets each sample. */
+/* Each sample is multiplied by each row of the weights. */
 static int64_t of_inner_product(const ndrt_spec *spec) {
     const ndrt_desc *weights = either(spec->weights, spec->diff_weights);
     const ndrt_desc *out = either(spec->dst, spec->diff_dst);
@@ -74,8 +74,8 @@ static int64_t of_pooling(const ndrt_spec *spec) {
     return larger(ndrt_biggest_of(spec), read);
 }
 
-/* Of a step in time between two regions: weights are dims[0] layers, dims[1] directions, which take
- * their steps one after the other. */
+/* The work of a time step between two synchronizations. Weights have dims[0] layers and dims[1]
+ * directions, which run one after the other. */
 static int64_t of_recurrent(const ndrt_spec *spec) {
     const ndrt_desc_info *src = spec->src ? ndrt_desc_read(spec->src) : NULL;
     const ndrt_desc_info *weights = spec->weights ? ndrt_desc_read(spec->weights) : NULL;

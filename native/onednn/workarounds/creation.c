@@ -1,7 +1,6 @@
-/* oneDNN and a lack of memory. Inside oneDNN it ends in a crash, or is kept for ever: by a thread
- * (its code generator keeps the first error, and nobody clears it), and by the process (gemm's code
- * is generated at the first use, once, whether that succeeds or not). So it is looked for before.
- */
+/* Checks for memory before oneDNN needs it. Running out of it inside oneDNN crashes, or leaves a
+ * permanent failure: in the thread (its code generator never clears its first error) and in the
+ * process (the code of gemm is generated at its first use, once, even if that fails). */
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,9 +10,9 @@
 
 #include "onednn/ndrt_onednn.h"
 
-/* The most that was seen in creations was 6 MiB (a convolution's or a recurrent layer's code), the
- * stack of a thread is 8 more, and gemm's code 18. A run of gemm takes some pieces that
- * ndrt_reserve_heap sees to, or in large products up to 17 MiB. */
+/* Measured: a creation takes up to 6 MiB (code of a convolution or a recurrent layer), the stack of
+ * a thread 8 more, and the code of gemm 18. A run of gemm allocates blocks that ndrt_reserve_heap
+ * provides for, or in large products up to 17 MiB. */
 enum { SPACE = 32 << 20, LEFT = 4 << 20 };
 
 /* ---- a thread without a past ------------------------------------------------------------------
@@ -27,17 +26,18 @@ typedef struct {
 
 static void *run_errand(void *p) {
     const errand *e = p;
-    omp_set_num_threads(e->threads); /* a new thread has the process's count, not its creator's */
+    omp_set_num_threads(
+        e->threads); /* a new thread has the process's thread count, not its creator's */
     e->work(e->with);
     return NULL;
 }
 
-/* Does the work in a thread of its own, which is gone then. 0: there is no thread to be had. */
+/* Runs the work in a thread of its own, and joins it. 0: no thread could be made. */
 static int do_elsewhere(void (*work)(void *), void *with, int threads) {
     errand e = {work, with, threads};
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for those who wait for them */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals go to the threads that expect them */
     pthread_t thread;
     int failed = pthread_create(&thread, NULL, run_errand, &e);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -55,7 +55,7 @@ typedef struct {
     dnnl_status_t status;
 } creation;
 
-/* In this thread something failed once: oneDNN would not even try. */
+/* oneDNN's code generator has failed in this thread, and would refuse to run again. */
 static _Thread_local int spoiled;
 
 static void create(void *p) {
@@ -79,8 +79,8 @@ ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_de
         *out = NULL;
         return ndrt_check(c.status, "dnnl_primitive_create");
     }
-    /* Somebody else may have taken what was there before, and not every implementation looks
-     * whether all of its code was generated. */
+    /* Another thread may have taken the memory meanwhile, and not every implementation checks
+     * that all of its code was generated. */
     if (ndrt_has_space(LEFT)) return NDRT_OK;
     dnnl_primitive_destroy(*out);
     *out = NULL;
@@ -91,7 +91,7 @@ ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_de
 /* ---- gemm --------------------------------------------------------------------------------------
  */
 
-/* Products that are small enough for all of gemm's ways, one of which is for one transposition. */
+/* Small products that go through every path of gemm; one path is for one transposition only. */
 static void multiply_all(void *p) {
     enum { N = 3 };
     dnnl_status_t *status = p;
@@ -125,7 +125,7 @@ ndrt_status ndrt_gemm_ready(const ndrt_spec *spec, const char *impl) {
 }
 
 size_t ndrt_reserve_of(const ndrt_spec *spec, const char *impl, int64_t nelems) {
-    enum { LARGE = 1 << 20 }; /* from here on a run takes a hundred times as long as the look */
+    enum { LARGE = 1 << 20 }; /* from here on a run takes a hundred times as long as the check */
     int is_long = ndrt_is_recurrent(spec->kind) || nelems >= LARGE;
     return is_long && uses_gemm(spec, impl) ? SPACE : 0;
 }
@@ -133,6 +133,6 @@ size_t ndrt_reserve_of(const ndrt_spec *spec, const char *impl, int64_t nelems) 
 ndrt_status ndrt_reserve_creation(const ndrt_spec *spec) {
     TRY(ndrt_reserve_space(SPACE, "a primitive of oneDNN"));
     TRY(ndrt_reserve_heap());
-    /* To describe a recurrent layer gemm is asked for sizes, and generates its code for that. */
+    /* A recurrent layer's descriptor asks gemm for sizes, for which gemm generates its code. */
     return spoiled && ndrt_is_recurrent(spec->kind) ? gemm_ready() : NDRT_OK;
 }

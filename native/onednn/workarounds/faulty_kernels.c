@@ -1,15 +1,15 @@
-/* Kernels of oneDNN that are known to be wrong, and the choice that passes them over.
+/* A table of faulty kernels of oneDNN, which are skipped.
  *
- * `make check-onednn` runs every implementation of a sample of primitives in guarded memory, and
- * compares what it computes; whatever it finds gets a row here. */
+ * `make check-onednn` runs every implementation of a sample of primitives in guarded memory and
+ * checks its results; what it finds gets a row here. */
 #include <string.h>
 
 #include "onednn/ndrt_onednn.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* A number of a primitive that a row may put bounds to. A deconvolution is seen as the convolution
- * whose gradient it is: the images are what the windows of that one slide over. */
+/* Quantities that a row may bound. A deconvolution is treated as the convolution whose gradient it
+ * is: `images` are what the windows of that convolution slide over. */
 typedef enum {
     ANYTHING,       /* ends a row's list */
     IMAGE_CHANNELS, /* of all groups together */
@@ -39,8 +39,8 @@ typedef struct {
 enum { MANY = INT32_MAX };
 
 static const faulty_kernel table[] = {
-    /* It gathers the pixels that a stride leaves in a workspace with room for the channels there
-     * are, and goes on from pixel to pixel by a block of them. */
+    /* It gathers the strided pixels in a workspace sized for the channels there are, but advances
+     * by whole blocks of channels. */
     {NDRT_CONVOLUTION,
      NDRT_BACKWARD_WEIGHTS,
      "jit_1x1:avx512_core",
@@ -55,7 +55,7 @@ static const faulty_kernel table[] = {
      {0, 0},
      {{IMAGE_BLOCK, 0, 0}, {IMAGE_CHANNELS, 1, 7}, {STRIDE, 2, MANY}},
      "writes behind its scratchpad"},
-    /* It adds with an instruction that wants 16-byte aligned addresses. */
+    /* It uses an instruction that needs addresses aligned to 16 bytes. */
     {NDRT_CONVOLUTION,
      NDRT_FORWARD_INFERENCE,
      "jit_dw:sse41",
@@ -79,7 +79,7 @@ static const faulty_kernel table[] = {
      {0, 0},
      {{IMAGE_BLOCK, 8, 8}, {REST_OF_16, 1, 15}},
      "writes behind its result"},
-    /* Neighbours beyond the register next to an element's are not found. */
+    /* It misses neighbours that are more than one register away. */
     {NDRT_LRN,
      NDRT_BACKWARD_DATA,
      "lrn_jit:avx512_core",
