@@ -18,6 +18,8 @@ static const ndrt_family *family_of(const ndrt_level *level, int kernel) {
 
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call) {
     const ndrt_family *family = family_of(ndrt_level_of_cpu(), call->kernel);
+    if (family && call->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "%s: %d threads", family->name, call->nthreads);
     if (family) return family->check(call);
     family = family_of(&ndrt_level_avx512, call->kernel);
     if (family) return ndrt_fail(NDRT_UNSUPPORTED, "%s: this CPU has no AVX-512", family->name);

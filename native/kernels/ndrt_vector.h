@@ -1,4 +1,4 @@
-/* Vectors of floats as wide as the level's registers, for kernels that one source has for all. */
+/* Vectors of floats as wide as the registers of the CPU level that the file is compiled for. */
 #ifndef NDRT_VECTOR_H
 #define NDRT_VECTOR_H
 
@@ -12,9 +12,9 @@
 enum { LANES = 16 };
 typedef __m512 ndrt_vector;
 typedef __m256 ndrt_half;
-typedef __mmask16 ndrt_lanes; /* those at the front that count */
+typedef __mmask16 ndrt_lanes; /* a mask of the first lanes */
 
-/* The first `count`; of more than there are, or less than 0, all or none. */
+/* The first `count` lanes: none if it is below 0, all if it is more than there are. */
 INLINED ndrt_lanes ndrt_first_lanes(int64_t count) {
     return (ndrt_lanes)(count >= LANES ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
 }
@@ -52,7 +52,7 @@ INLINED ndrt_half ndrt_half_add(ndrt_half x, ndrt_half y) { return _mm256_add_ps
 INLINED ndrt_half ndrt_half_multiply_add(ndrt_half x, ndrt_half y, ndrt_half z) {
     return _mm256_fmadd_ps(x, y, z);
 }
-/* Whatever in the other half. */
+/* The upper half is undefined. */
 INLINED ndrt_vector ndrt_whole_of(ndrt_half x) { return _mm512_castps256_ps512(x); }
 
 #else
@@ -60,7 +60,7 @@ INLINED ndrt_vector ndrt_whole_of(ndrt_half x) { return _mm512_castps256_ps512(x
 enum { LANES = 8 };
 typedef __m256 ndrt_vector;
 typedef __m128 ndrt_half;
-typedef int64_t ndrt_lanes; /* so many at the front count */
+typedef int64_t ndrt_lanes; /* how many of the first lanes */
 
 INLINED ndrt_lanes ndrt_first_lanes(int64_t count) {
     return count >= LANES ? LANES : count <= 0 ? 0 : count;
@@ -80,7 +80,7 @@ INLINED ndrt_vector ndrt_load_lanes(ndrt_lanes lanes, const float *p) {
     return lanes == LANES ? ndrt_load(p) : _mm256_maskload_ps(p, ndrt_mask_of(lanes));
 }
 
-/* Some CPUs take tens of cycles to store by a mask: all lanes are stored without one. */
+/* Masked stores take tens of cycles on some CPUs, so all lanes are stored without a mask. */
 INLINED void ndrt_store_lanes(float *p, ndrt_lanes lanes, ndrt_vector x) {
     if (lanes == LANES)
         ndrt_store(p, x);
@@ -108,5 +108,10 @@ INLINED ndrt_half ndrt_half_multiply_add(ndrt_half x, ndrt_half y, ndrt_half z) 
 INLINED ndrt_vector ndrt_whole_of(ndrt_half x) { return _mm256_castps128_ps256(x); }
 
 #endif
+
+/* X(1) X(2) ..., for tables of functions by the number of rows of a tile. */
+#define NDRT_1_TO_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define NDRT_1_TO_12(X) NDRT_1_TO_6(X) X(7) X(8) X(9) X(10) X(11) X(12)
+#define NDRT_1_TO_14(X) NDRT_1_TO_12(X) X(13) X(14)
 
 #endif

@@ -89,5 +89,5 @@ def test_refuses(dims: tuple[int, ...]) -> None:
     data = [np.zeros(4096, "f4")] * 3
     with pytest.raises(ParameterError, match="skinny GEMM"):
         kernel(lib.NDRT_KERNEL_SKINNY_GEMM, dims, data, (0, 1))
-    with pytest.raises(ParameterError, match="skinny GEMM: 1 rows of 3"):
+    with pytest.raises(ParameterError, match="-1 threads"):
         kernel(lib.NDRT_KERNEL_SKINNY_GEMM, (1, 3, 4, 16), data, (0, 1), nthreads=-1)

@@ -1,8 +1,8 @@
-/* Convolutions of each channel with a filter of its own, over channels-last images.
+/* Depthwise convolutions (one filter for each channel) of channels-last images.
  *
- * A tile of the result is a few rows by a few columns, as many as there are registers for beside
- * the nine vectors of a filter: the vectors of one pixel of data are loaded once for all of its
- * sums. The sums of a pixel are in one order whatever tile it is in. */
+ * A tile of the result is a few rows by a few columns, as many as registers allow beside the nine
+ * vectors of a filter: a vector of data is loaded once for all sums that it takes part in. The sums
+ * of a pixel have the same order in every tile. */
 #include <omp.h>
 
 #include "kernels/ndrt_vector.h"
@@ -23,17 +23,17 @@ enum {
     MOST_ROWS_READ = (TILE_ROWS - 1) * MOST_STRIDE + WINDOW
 };
 
-/* Images up to so wide are read in parts of so many channels, as then the rows that the next tiles
- * read again stay in the first cache (measured; wider ones, and all with AVX2, are faster in one
- * go). */
+/* Images up to WIDTH_OF_PARTS wide are processed CHANNELS_OF_PART channels at a time, so that the
+ * rows that the next tiles read again stay in the L1 cache (measured; wider images, and all with
+ * AVX2, are faster with all channels at once). */
 #ifdef __AVX512F__
 static const int64_t WIDTH_OF_PARTS = 28, CHANNELS_OF_PART = 128;
 #else
 static const int64_t WIDTH_OF_PARTS = 0, CHANNELS_OF_PART = 128;
 #endif
 
-/* A thread with some of the channels reads what all others wrote: worth this much imbalance. Where
- * two cores have no cache in common it takes up to 2.7 times the time (images of 7x7 to 28x28). */
+/* A thread that computes some of the channels reads what all others wrote: worth this much
+ * imbalance (where cores share no cache, up to 2.7 times as long, with images of 7x7 to 28x28). */
 static const double COST_OF_SHARING = 1.25;
 
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
     int64_t from, to; /* channels */
 } band;
 
-/* Where the weights of a vector of channels begin. */
+/* The offset of the weights of the vector of channels that begins at `channel`. */
 INLINED int64_t place_of(int64_t channel) {
     const int64_t behind = (int)PACKED == LANES ? 0 : channel % PACKED;
     return (channel - behind) * WINDOW * WINDOW + behind;
@@ -184,7 +184,7 @@ void ndrt_depthwise_rows(const ndrt_direct_conv *job, const float *const *read, 
     }
 }
 
-/* Rows of all images, counted through, and channels. */
+/* Rows (numbered through all images) and channels. */
 typedef struct {
     int64_t row, row_end, from, to;
 } part;
@@ -204,8 +204,8 @@ static void compute_part(const ndrt_direct_conv *job, const part *p) {
     }
 }
 
-/* How many of the threads share the channels; the others share the rows, and each finds in its own
- * cache most of what the step before wrote. Fewer rows than a tile has cost about as much. */
+/* Into how many parts the channels are divided; threads / parts divide the rows, so that each finds
+ * most of what the previous step wrote in its own cache. Part of a tile costs as much as all. */
 static int threads_of_channels(const ndrt_direct_conv *job, int nthreads) {
     const int64_t blocks = job->channels / PACKED, rows = job->images * job->rows;
     int best = 1;

@@ -1,23 +1,22 @@
-/* What the kernels for convolutions share: what they are told, and what they refuse. */
+/* Direct convolutions: reads and checks the call, then runs depthwise.c or few_channels.c. */
 #include "ndrt_args.h"
 #include "ndrt_direct_conv.h"
 #include "onednn/ndrt_onednn.h"
 
-/* Images and sides are less than this: products of a few of them are numbers. */
+/* Counts and sides are less than this, so that products of a few of them do not overflow. */
 static const int64_t LEAST_REFUSED = (int64_t)1 << 31;
 
 static int is_within(int64_t value, int64_t least) {
     return value >= least && value < LEAST_REFUSED;
 }
 
-static int in_range(const ndrt_kernel_call *call, const ndrt_direct_conv *job) {
+static int in_range(const ndrt_direct_conv *job) {
     return is_within(job->images, 1) && is_within(job->channels, 1) && is_within(job->height, 1) &&
            is_within(job->width, 1) && is_within(job->filters, 1) && job->window >= 1 &&
-           job->stride >= 1 && is_within(job->pad_y, 0) && is_within(job->pad_x, 0) &&
-           call->nthreads >= 0;
+           job->stride >= 1 && is_within(job->pad_y, 0) && is_within(job->pad_x, 0);
 }
 
-/* FEW_CHANNELS is given what DEPTHWISE is. */
+/* FEW_CHANNELS has the arguments of DEPTHWISE. */
 static ndrt_direct_conv job_of(const ndrt_kernel_call *call) {
     const ndrt_depthwise_args k = ndrt_read_depthwise(call);
     ndrt_direct_conv job = {.out = k.out,
@@ -35,7 +34,7 @@ static ndrt_direct_conv job_of(const ndrt_kernel_call *call) {
                             .stride = k.stride,
                             .pad_y = k.pad_y,
                             .pad_x = k.pad_x};
-    if (!in_range(call, &job)) return job;
+    if (!in_range(&job)) return job;
     const int64_t room_y = job.height + 2 * job.pad_y - job.window;
     const int64_t room_x = job.width + 2 * job.pad_x - job.window;
     job.rows = room_y < 0 ? 0 : room_y / job.stride + 1;
@@ -54,7 +53,7 @@ static int known(int kernel, const ndrt_direct_conv *job) {
 static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = call->kernel == NDRT_KERNEL_DEPTHWISE ? "depthwise" : "few channels";
     const ndrt_direct_conv job = job_of(call);
-    if (!in_range(call, &job)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
+    if (!in_range(&job)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
     if (!known(call->kernel, &job) || job.filters % NDRT_PACKED_CHANNELS || job.rows < 1 ||
         job.columns < 1)
         return ndrt_fail(NDRT_INVALID,

@@ -1,7 +1,8 @@
-/* Convolutions of plain images of a few channels, as networks begin with, to channels-last ones.
+/* Convolutions of images of a few channels, such as the first layer of a network; the data is plain
+ * (nchw), the result channels-last.
  *
- * A tile is some pixels of a row by two vectors of filters: the sums are in registers, and each
- * number of the data is read for two vectors. */
+ * A tile is some pixels of a row by two vectors of filters, with its sums in registers; each
+ * element of the data is broadcast once for both vectors. */
 #include <omp.h>
 
 #include "kernels/ndrt_vector.h"
@@ -22,8 +23,8 @@ enum {
         LANES
 };
 
-/* For each weight of a filter, in their order, how far behind the first pixel of a window the one
- * is that it is for: in the data, and in the copy of what a tile reads. */
+/* For each weight of a filter, the offset of its pixel from the first one of the window: in the
+ * data, and in the copy of what a tile reads. */
 typedef struct {
     int64_t in_data[MOST_TAPS], in_copy[MOST_TAPS];
     int count;
@@ -41,7 +42,7 @@ typedef struct {
 /* The last two are constants where this is inlined. */
 INLINED void tile_of(const ndrt_direct_conv *job, const tile *t, int64_t filter, int vectors,
                      int stride) {
-    /* how far behind the first vector's weights the other's are */
+    /* offset of the second vector's weights from the first's */
     const int64_t second = (int)PACKED > LANES ? LANES : (int64_t)t->ntaps * LANES;
     const float *w = job->weights + filter * t->ntaps;
     const ndrt_vector low = ndrt_all(job->low), high = ndrt_all(job->high);
@@ -104,7 +105,7 @@ static void compute_filters(const ndrt_direct_conv *job, const tile *t) {
     }
 }
 
-/* The numbers from place `from` up to `to`, 0 in the other lanes, whose memory is not touched. */
+/* Lanes [from, to) of p, 0 in the others, whose memory is not touched. */
 INLINED ndrt_vector load_between(const float *p, int64_t from, int64_t to) {
 #ifdef __AVX512F__
     return _mm512_maskz_loadu_ps(ndrt_first_lanes(to) & ~ndrt_first_lanes(from), p);
@@ -114,8 +115,7 @@ INLINED ndrt_vector load_between(const float *p, int64_t from, int64_t to) {
 #endif
 }
 
-/* Copies what a tile reads from column `first` and row `top` on, with zeros for what is outside of
- * the image. */
+/* Copies what a tile reads, from column `first` and row `top` on, with zeros as padding. */
 static void copy_read(const ndrt_direct_conv *job, int64_t image, int64_t top, int64_t first,
                       float copies[][MOST_LENGTH]) {
     const int64_t length = (PIXELS - 1) * job->stride + job->window;
@@ -130,8 +130,8 @@ static void copy_read(const ndrt_direct_conv *job, int64_t image, int64_t top, i
     }
 }
 
-/* Nothing else asks early enough for what lies in no cache: the rows that the next row of the
- * result reads beside this one's, and the result itself. */
+/* Prefetches what is in no cache yet: the rows of data that the next row of the result reads beside
+ * this one's, and the result itself. */
 static void fetch(const ndrt_direct_conv *job, int64_t image, int64_t top, const tile *t,
                   int64_t first) {
     const int64_t below = top + job->window;

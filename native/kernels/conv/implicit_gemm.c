@@ -1,9 +1,9 @@
-/* Convolutions of channels-last images as products: of the pixels that a window meets, which lie
- * one behind the other in each of its rows, with weights that are packed in blocks of filters.
+/* Convolutions of channels-last images as an implicit GEMM: the pixels of a window, contiguous in
+ * each of its rows, are read in place and multiplied with weights packed in blocks of filters.
  *
- * A tile is a few pixels of the result by one block of filters, whose sums are in registers. Its
- * pixels are any whose windows meet the same padding: what lies there is neither read nor
- * multiplied. While a tile is computed the weights of the next block are asked for.
+ * A tile is a few pixels of the result by one block of filters, with its sums in registers. Its
+ * pixels are any whose windows have the same padding, which is neither read nor multiplied. While a
+ * tile is computed, the weights of the next block are prefetched.
  *
  * The order of a sum depends on the window, the channels and the padding alone, so the bits do not
  * depend on the batch or the number of threads. */
@@ -24,20 +24,20 @@ enum {
 #else
     TILE_PIXELS = 6,
 #endif
-    MOST_PIXELS = 512 /* that are worked on at a time */
+    MOST_PIXELS = 512 /* that are processed at a time */
 };
 
-/* What a thread reads of images and of a block of filters while tiles go over them stays in the
- * second cache; of more weights one row of the window is worked on at a time. */
+/* The floats of images, and of a block of filters, that stay in the L2 cache while tiles are
+ * computed from them; with more weights one row of the window is processed at a time. */
 static const int64_t NUMBERS_OF_IMAGES = 196608, NUMBERS_OF_WEIGHTS = 24576;
 
-/* Part of a window. */
+/* The part of a window that is not padding. */
 typedef struct {
     int64_t y, y_end, x, x_end;
 } met;
 
-/* Pixels of the result; how far behind the beginning of the data their windows begin, which may be
- * before it, and behind that of the result they are. */
+/* Pixels of the result: the offsets of their windows in the data, negative if these begin in the
+ * padding, and their own offsets in the result. */
 typedef struct {
     int count;
     int64_t data[MOST_PIXELS], out[MOST_PIXELS];
@@ -53,8 +53,8 @@ typedef struct {
     const int64_t *data, *out; /* of the tile's pixels */
     met inside;
     const float *weights, *bias; /* of the block */
-    const float *ahead;          /* weights to be asked for */
-    int64_t nahead;              /* features of them */
+    const float *ahead;          /* weights to prefetch */
+    int64_t nahead;              /* features to prefetch */
     int64_t filter;
     ndrt_lanes lanes; /* of the last vector that are filters */
     int is_first, is_last;
@@ -130,45 +130,28 @@ INLINED void tile_of(const tile *t, int pixels, int vectors) {
 
 typedef void compute_tile(const tile *t);
 
+#define TILE(pixels, vectors)                                                                      \
+    static void tile_##pixels##_##vectors(const tile *t) { tile_of(t, pixels, vectors); }
 #ifdef __AVX512F__
-#define TILE(pixels)                                                                               \
-    static void tile_##pixels##_1(const tile *t) { tile_of(t, pixels, 1); }
-#define NAMES(pixels) {tile_##pixels##_1}
+#define TILES(pixels) TILE(pixels, 1)
+#define NAMES(pixels) {tile_##pixels##_1},
+NDRT_1_TO_12(TILES)
+static compute_tile *const tiles[TILE_PIXELS][VECTORS] = {NDRT_1_TO_12(NAMES)};
 #else
-#define TILE(pixels)                                                                               \
-    static void tile_##pixels##_1(const tile *t) { tile_of(t, pixels, 1); }                        \
-    static void tile_##pixels##_2(const tile *t) { tile_of(t, pixels, 2); }
-#define NAMES(pixels) {tile_##pixels##_1, tile_##pixels##_2}
+#define TILES(pixels) TILE(pixels, 1) TILE(pixels, 2)
+#define NAMES(pixels) {tile_##pixels##_1, tile_##pixels##_2},
+NDRT_1_TO_6(TILES)
+static compute_tile *const tiles[TILE_PIXELS][VECTORS] = {NDRT_1_TO_6(NAMES)};
 #endif
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
-#ifdef __AVX512F__
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-#endif
-static compute_tile *const tiles[TILE_PIXELS][VECTORS] = {
-    NAMES(1), NAMES(2), NAMES(3), NAMES(4),  NAMES(5),  NAMES(6),
-#ifdef __AVX512F__
-    NAMES(7), NAMES(8), NAMES(9), NAMES(10), NAMES(11), NAMES(12),
-#endif
-};
 
 /* ---- which pixels ---------------------------------------------------------------------------- */
 
-/* Rows of all images, counted through, columns and filters. */
+/* Rows (numbered through all images), columns and filters. */
 typedef struct {
     int64_t row, row_end, column, column_end, filter, filter_end;
 } part;
 
-/* Along one axis: what of the window of output `place` is no padding. */
+/* Along one axis: the part of the window of output `place` that is not padding. */
 static void meet(int64_t place, int64_t window, int64_t stride, int64_t pad, int64_t size,
                  int64_t *from, int64_t *to) {
     const int64_t first = place * stride - pad;
@@ -191,7 +174,7 @@ static void list_pixel(const convolution *job, pixel_list *list, int64_t row, in
     list->out[list->count++] = (row * job->columns + column) * job->filters;
 }
 
-/* Lists the pixels of a part, those together whose windows meet the same padding; how many groups
+/* Lists the pixels of a part, grouped by the padding of their windows; how many groups
  * of such there are. */
 static int list_pixels(const convolution *job, const part *p, pixel_list *list, group *groups) {
     char listed[MOST_PIXELS] = {0};
@@ -335,8 +318,7 @@ static int64_t features_of(const convolution *job) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const convolution job = ndrt_read_implicit_gemm(call);
-    if (call->nthreads < 0 || !is_count(job.images, 1) || !is_count(job.channels, 1) ||
-        !is_count(job.filters, 1) ||
+    if (!is_count(job.images, 1) || !is_count(job.channels, 1) || !is_count(job.filters, 1) ||
         !is_axis(job.height, job.window[0], job.stride[0], job.pad[0], job.rows) ||
         !is_axis(job.width, job.window[1], job.stride[1], job.pad[1], job.columns))
         return ndrt_fail(NDRT_INVALID, "implicit GEMM: a number is out of range");

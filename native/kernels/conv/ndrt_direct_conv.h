@@ -1,5 +1,4 @@
-/* Convolutions that native/kernels/conv/depthwise.c and native/kernels/conv/few_channels.c compute.
- */
+/* Direct convolutions: native/kernels/conv/depthwise.c and native/kernels/conv/few_channels.c. */
 #ifndef NDRT_DIRECT_CONV_H
 #define NDRT_DIRECT_CONV_H
 
@@ -17,7 +16,8 @@ typedef struct {
 
 enum { NDRT_PACKED_CHANNELS = 16 }; /* of a block of the weights, which fill whole blocks */
 enum { NDRT_DEPTHWISE_WINDOW = 3, NDRT_DEPTHWISE_ROWS = 4, NDRT_SEPARABLE_STRIDE = 2 };
-/* Rows of the widened image that a separable convolution has at a time, to make so many rows. */
+/* Rows of the expanded image that a separable convolution needs at a time for so many of its own.
+ */
 int64_t ndrt_separable_ring(int64_t height, int64_t rows, int64_t stride);
 
 /* Up to NDRT_DEPTHWISE_ROWS rows of the result, all channels, by this thread. `read`: the rows that

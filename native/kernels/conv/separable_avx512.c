@@ -1,10 +1,10 @@
-/* Depthwise separable convolutions, with the products that widen the image before them.
+/* Depthwise separable convolutions, with the pointwise expansion before them.
  *
- * Each thread computes some of the rows of the result, a few at a time: of the widened image there
- * are those rows only that the next windows read, in memory that stays in the thread's own cache.
- * Where the threads' rows meet, those that both read are computed by both.
+ * Each thread computes some rows of the result, a few at a time. Of the expanded image only the
+ * rows that the next windows read exist, in a ring buffer that stays in the thread's cache. Rows at
+ * the border between two threads are computed by both.
  *
- * Each number is the one that the three kernels give one after the other. */
+ * Results have the bits of the three kernels run one after another. */
 #include <omp.h>
 
 #include "kernels/gemm/ndrt_packed_gemm.h"
@@ -20,7 +20,7 @@ enum {
     MOST_READ = (MOST_ROWS - 1) * MOST_STRIDE + WINDOW
 };
 
-/* Images, sides and channels are less than this: products of two of them are numbers. */
+/* Counts and sides are less than this, so that products of two of them do not overflow. */
 static const int64_t LEAST_REFUSED = (int64_t)1 << 31;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     int is_expanded;
     float *scratch;
     int64_t numbers;   /* of scratch for a thread */
-    int64_t ring_rows; /* of the widened image in it; a row's place is its number modulo these */
+    int64_t ring_rows; /* of the expanded image in it; row r is at r modulo this */
     int slots;
 } separable;
 
@@ -89,15 +89,15 @@ static separable job_of(const ndrt_kernel_call *call) {
     return job;
 }
 
-/* What one thread has of an image. */
+/* A thread's state within an image. */
 typedef struct {
     const separable *of;
     const float *data; /* the image */
     float *ring, *band;
-    int64_t next; /* row of the widened image that was not computed */
+    int64_t next; /* next row of the expanded image to compute */
 } strip;
 
-/* Rows of the widened image up to `end`, each to its place in the ring. */
+/* Computes rows of the expanded image up to `end`, into the ring buffer. */
 static void expand(strip *s, int64_t end) {
     const separable *job = s->of;
     const int64_t width = job->depthwise.width, count = job->ring_rows;
@@ -112,7 +112,7 @@ static void expand(strip *s, int64_t end) {
     }
 }
 
-/* Some rows of the result, from `row` of an image on, which is `at` of all images. */
+/* Computes rows of the result from `row` of an image on, which is row `at` of all images. */
 static void compute_rows(strip *s, int64_t row, int rows, int64_t at) {
     const separable *job = s->of;
     const ndrt_direct_conv *depthwise = &job->depthwise;
@@ -141,7 +141,7 @@ static void compute_rows(strip *s, int64_t row, int rows, int64_t at) {
     ndrt_packed_gemm_rows(&part, 0, pixels);
 }
 
-/* Rows of the result from `row` up to `end`, counted through all images, by thread `thread`. */
+/* Thread `thread` computes rows [row, end) of the result, numbered through all images. */
 static void compute_part(const separable *job, int thread, int64_t row, int64_t end) {
     const ndrt_direct_conv *depthwise = &job->depthwise;
     const int64_t pixels = depthwise->height * depthwise->width;
@@ -171,11 +171,10 @@ static int is_count(int64_t value, int64_t least) {
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_separable_args k = ndrt_read_separable(call);
     const int is_expanded = k.expansion != NULL;
-    if (call->nthreads < 0 || !is_count(k.images, 1) || !is_count(k.channels, 1) ||
-        !is_count(k.height, 1) || !is_count(k.width, 1) || !is_count(k.between, 1) ||
-        !is_count(k.filters, 1) || (k.stride != 1 && k.stride != MOST_STRIDE) ||
-        !is_count(k.pad_y, 0) || !is_count(k.pad_x, 0) ||
-        !is_count(k.expansion_width, is_expanded ? LANES : 0) ||
+    if (!is_count(k.images, 1) || !is_count(k.channels, 1) || !is_count(k.height, 1) ||
+        !is_count(k.width, 1) || !is_count(k.between, 1) || !is_count(k.filters, 1) ||
+        (k.stride != 1 && k.stride != MOST_STRIDE) || !is_count(k.pad_y, 0) ||
+        !is_count(k.pad_x, 0) || !is_count(k.expansion_width, is_expanded ? LANES : 0) ||
         !is_count(k.projection_width, LANES) || k.slots < 1)
         return ndrt_fail(NDRT_INVALID, "separable: a number is out of range");
     const separable job = job_of(call);

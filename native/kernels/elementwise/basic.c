@@ -1,4 +1,4 @@
-/* Copies, fills and sums: each does a range of elements, and ranges are shared out.
+/* Copies, fills and sums; threads share ranges of elements.
  *
  * Every element is computed in float in one fixed order, and sums are cut into blocks by the shape
  * alone, so the bits do not depend on the number of threads. */
@@ -73,8 +73,8 @@ void ndrt_add_rows(const float *in, int64_t rows, int64_t stride, int64_t width,
         for (int64_t c = 0; c < width; c++) sums[c] += in[c];
 }
 
-/* The sums in their order with no memory but the stack's, so that no lack of memory can stop an
- * operator half-way. */
+/* The same sums in the same order without heap memory, so that an operator can not fail half-way
+ * for lack of it. */
 static void bias_grad_frugal(const float *in, int64_t rows, int64_t channels, float *out) {
     enum { STRIP = 256 };
     for (int64_t c0 = 0; c0 < channels; c0 += STRIP) {
@@ -126,7 +126,7 @@ static ndrt_status bias_grad(kernel_call *call, int nthreads) {
 
 static const struct {
     const char *name;
-    ndrt_range_kernel range; /* NULL: shared out in its own way */
+    ndrt_range_kernel range; /* NULL: it divides its work itself */
     int ndata;
     int element; /* bytes */
 } kernels[] = {
@@ -141,7 +141,6 @@ static const struct {
 
 static ndrt_status check(kernel_call *call) {
     const char *name = kernels[call->kernel].name;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     int64_t n = call->counts[0], written = n;
     if (call->kernel == NDRT_KERNEL_BIAS_GRAD) written = ndrt_read_bias_grad(call).channels;
     if (n < 0 || written < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);

@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) double log_of_positive(double x) {
     return (power.value - (0x1p52 + 2048)) * 0x1.62e42fefa39efp-1 + 2 * (s + s * z * series);
 }
 
-/* Denormals are taken from their bits, as the CPU may be told to take them for zero. */
+/* Denormals are read from their bits: the CPU may be set to treat them as zero. */
 static inline __attribute__((always_inline)) float log_of(float x) {
     union {
         float value;
@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) float power_of_positive(float x, fl
     return (float)wide_exp_of(t);
 }
 
-/* Without its sign, and no denormal, which the CPU may be told to take for 0. */
+/* |x|, with denormals rounded up to the least normal number: the CPU may treat them as 0. */
 static inline __attribute__((always_inline)) float size_of(float x) {
     union {
         float value;
@@ -235,7 +235,7 @@ static inline __attribute__((always_inline)) float within_unit(float x) {
     return above > 1 ? 1 : above;
 }
 
-/* the upper end wins where the ends are the wrong way round */
+/* the upper bound wins if the bounds are swapped */
 static inline __attribute__((always_inline)) float within(float x, float low, float high) {
     float above = x < low ? low : x;
     return x > high ? high : above;
@@ -261,7 +261,7 @@ static void power_from(float *out, const float *in, const float *dy, int64_t n, 
     }
 }
 
-/* In two loops: one has doubles, the other floats and what is true of them. */
+/* Two loops, so that each is vectorized: one in double, one in float with comparisons. */
 static void power(float *out, const float *in, const float *dy, int64_t n, float p, float q) {
     (void)dy, (void)q;
     float made[STRIP], half = 0.5f * p;
@@ -442,8 +442,6 @@ static ndrt_status check(kernel_call *call) {
     const ndrt_function_args k = ndrt_read_function(call);
     if (k.which < 0 || k.which >= NFUNCTIONS)
         return ndrt_fail(NDRT_INVALID, "function %d is none of ndrt_function_id", k.which);
-    if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "function %d: %d threads", k.which, call->nthreads);
     if (k.n < 0) return ndrt_fail(NDRT_INVALID, "function %d: a count below 0", k.which);
     return k.n ? ndrt_need_arrays(call, k.which >= NDRT_FUNCTION_FIRST_SLOPE ? 3 : 2) : NDRT_OK;
 }
@@ -476,7 +474,7 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     function *run = functions[k.which];
     float p, q;
     read_numbers(&k, &p, &q);
-    if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
+    if (nthreads == 1) { /* entering a parallel region costs as much as hundreds of elements */
         run(k.out, k.x, k.dy, k.n, p, q);
         return NDRT_OK;
     }

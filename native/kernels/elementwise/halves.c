@@ -66,7 +66,7 @@ static conversion read(kernel_call *call) {
 
 static ndrt_status check(kernel_call *call) {
     const conversion job = read(call);
-    if (call->nthreads < 0 || job.n < 0) return ndrt_fail(NDRT_INVALID, "halves: a count below 0");
+    if (job.n < 0) return ndrt_fail(NDRT_INVALID, "halves: a count below 0");
     if (job.kind != NDRT_F16 && job.kind != NDRT_BF16)
         return ndrt_fail(NDRT_INVALID, "halves: numbers of kind %d", job.kind);
     return job.n ? ndrt_need_arrays(call, 2) : NDRT_OK;

@@ -32,7 +32,7 @@ void ndrt_exp(const ndrt_kernel_call *call, int nthreads) {
 /* ---- softmax of columns ------------------------------------------------------------------------
  */
 
-/* The rows are gone through three times; what belongs to the columns stays in the cache. */
+/* Three passes over the rows; the data of a block of columns stays in the cache. */
 static void softmax_strip(float *out, const float *in, int64_t rows, int64_t stride, int64_t width,
                           float factor, int log) {
     float top[STRIP], sum[STRIP] = {0};

@@ -151,7 +151,7 @@ static ndrt_status check(kernel_call *call) {
     if (!known || !loop_of(k.kind == NDRT_F16 ? NDRT_F64 : k.kind, k.which))
         return ndrt_fail(NDRT_INVALID, "no function %d of a number and an array of kind %d",
                          k.which, k.kind);
-    if (call->nthreads < 0 || k.n < 0)
+    if (k.n < 0)
         return ndrt_fail(NDRT_INVALID, "function %d of a number: a count below 0", k.which);
     return k.n ? ndrt_need_arrays(call, 2) : NDRT_OK;
 }

@@ -1,5 +1,5 @@
-/* Sums of products of a few rows with blocks of a packed matrix, which
- * native/kernels/gemm/skinny_gemm.c and native/kernels/rnn/lstm.c share. */
+/* Products of a few rows with blocks of a packed matrix, for native/kernels/gemm/skinny_gemm.c and
+ * native/kernels/rnn/lstm.c. */
 #ifndef NDRT_SKINNY_GEMM_H
 #define NDRT_SKINNY_GEMM_H
 
@@ -10,9 +10,9 @@ enum {
     WIDE = LANES == 16 ? NDRT_SKINNY_GEMM_WIDE : NDRT_SKINNY_GEMM_WIDE_AVX2,
     MOST_VECTORS = 4,
     MOST_CHAINS = 8,
-    MOST_SUMS = LANES == 16 ? 16 : 12, /* that registers are for, with what is added to them */
-    FEATURES_OF_SUM = 256,             /* summed in one go: long sums of floats lose digits */
-    FEATURES_AHEAD = 64 /* asked for where too few stretches are read for the CPU to run ahead */
+    MOST_SUMS = LANES == 16 ? 16 : 12, /* that fit into registers, beside what is added to them */
+    FEATURES_OF_SUM = 256,             /* of a partial sum: long sums of floats lose digits */
+    FEATURES_AHEAD = 64 /* prefetched where too few streams are read for the hardware to do it */
 };
 
 typedef struct {
@@ -33,7 +33,7 @@ INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) sums[c][r][v] = ndrt_zeros();
-    /* each chain has a stretch of its own: the hardware fetches several ahead at a time */
+    /* each chain reads a stream of its own: the hardware prefetches several at a time */
     const int64_t stretch = (to - from) / chains;
     for (int64_t i = from; i < from + stretch; i++)
 #pragma GCC unroll 8
@@ -68,8 +68,8 @@ INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64
             for (int v = 0; v < vectors; v++) totals[r][v] = ndrt_add(totals[r][v], sums[c][r][v]);
 }
 
-/* The same for all features. Rows whose sums do not all fit into registers go over the features of
- * a sum one half after the other. */
+/* The same for all features. If the sums of all rows do not fit into registers, one half of the
+ * rows after the other goes over the features of a partial sum. */
 INLINED void ndrt_add_products(const ndrt_rows *job, const float *weights,
                                ndrt_vector totals[][MOST_VECTORS], int rows, int vectors,
                                int chains) {

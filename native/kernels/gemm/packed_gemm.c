@@ -1,9 +1,9 @@
-/* Products of rows and a packed matrix, or of groups of their features and a matrix for each.
+/* Packed GEMM: rows of data times a packed matrix, or a matrix for each group of their features.
  *
- * A tile of the result is rows by two vectors of columns, as many as there are registers for, and
- * each number of the data is read for two vectors. What sets it apart from oneDNN's inner product
- * is that while a tile is computed the weights of the next columns are asked for: a network's
- * weights are more than the caches hold.
+ * A tile of the result is as many rows as registers allow by two vectors of columns; each element
+ * of the data is broadcast once for both vectors. Unlike oneDNN's inner product, a tile prefetches
+ * the weights of the next columns while it is computed: the weights of a network do not fit into
+ * the caches.
  *
  * The order of a sum depends on the number of features alone, so the bits do not depend on the
  * number of rows or threads. */
@@ -19,14 +19,15 @@ enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
 enum { TILE_ROWS = 6, TILE_VECTORS = 2 };
 #endif
 
-/* If a row is so many numbers or a multiple of them, all rows lie in the same set of the first
- * cache, and a tile has no more rows than lines that a set holds on most CPUs. */
+/* If the length of a row is a multiple of this, all rows map to the same set of the L1 cache; a
+ * tile then has no more rows than a set has ways on most CPUs. */
 enum { ALIASING = 1024, ALIASING_ROWS = TILE_ROWS < 8 ? TILE_ROWS : 8 };
 
-/* Rows are worked on in panels of about so many numbers of data, which stay in the second cache
- * while all columns go over them. Where the weights are fewer than so many, they stay in the first
- * one, and a panel is a tile: the result is written from end to end (measured). Groups are read one
- * after the other, also of few weights: shorter panels take up to 1.4 times as long. */
+/* Rows are processed in panels of about this many floats of data, which stay in the L2 cache while
+ * all columns are computed from them. Weights of fewer floats than NUMBERS_OF_SMALL_WEIGHTS stay in
+ * the L1 cache; a panel is then one tile, so that the result is written sequentially (measured).
+ * With groups, panels stay long however few the weights: short ones take up to 1.4 times as long.
+ */
 #ifdef __AVX512F__
 static const int64_t PANEL_NUMBERS = 131072;
 #else
@@ -34,35 +35,35 @@ static const int64_t PANEL_NUMBERS = 65536;
 #endif
 static const int64_t NUMBERS_OF_SMALL_WEIGHTS = 6144;
 
-/* Features that lie one behind the other in a row of data: from which number on, and how many. */
+/* Features that are contiguous in a row of data: the place of the first, and how many. */
 typedef struct {
     int64_t place, count;
 } run;
 
 typedef struct {
-    const float *data, *weights, *bias, *added, *ahead; /* ahead: of the weights, to be asked for */
+    const float *data, *weights, *bias, *added, *ahead; /* ahead: weights to prefetch */
     float *out;
-    const run *runs; /* that the sums are of: every nruns-th feature from each first one on */
+    const run *runs; /* run i holds the features i, i + nruns, ... of the sums */
     int64_t nruns;
-    int64_t row, out_row; /* numbers from a row of data, and of the result, to the next */
+    int64_t row, out_row; /* strides of the rows of data and of the result, in floats */
     int64_t width;        /* as of the job */
-    int64_t second;       /* how far behind the first vector's weights the other's are */
-    int64_t nahead;       /* features of `ahead`, not more than the first run has */
+    int64_t second;       /* offset of the second vector's weights from the first's */
+    int64_t nahead;       /* features to prefetch, at most those of the first run */
     ndrt_lanes inside;    /* those of the last vector that are columns */
     float low, high;
 } tile;
 
-/* In registers. Of up to 8 columns too many for whole vectors there is half a vector, which some
- * CPUs multiply in half the time. */
+/* Accumulators, in registers. Up to half a vector of columns beyond whole vectors takes a half
+ * vector, which some CPUs multiply in half the time. */
 typedef struct {
     ndrt_vector whole[TILE_ROWS][TILE_VECTORS];
     ndrt_half half[TILE_ROWS];
 } sums_of_tile;
 
-/* Where three rows of data are: a register for each row would be more than there are. */
+/* A pointer for every three rows of data: there are not enough registers for one a row. */
 typedef const char *places[(TILE_ROWS + 2) / 3];
 
-/* The next two add the products of one feature, and go on to the next one. Here and below `rows`,
+/* The next two add the products of one feature, and advance to the next. Here and below `rows`,
  * `vectors` (whole ones) and `half` (whether there is one) are constants where this is inlined. */
 INLINED void add_feature(sums_of_tile *sums, const places data, int64_t row, const float *weights,
                          int64_t second, int rows, int vectors, int half) {
@@ -85,7 +86,7 @@ INLINED void next_feature(places data, int rows) {
 #pragma GCC unroll 5
     for (int i = 0; i < (rows + 2) / 3; i++) {
         data[i] += sizeof(float);
-        __asm__("" : "+r"(data[i])); /* or the compiler makes one for each row again */
+        __asm__("" : "+r"(data[i])); /* else the compiler keeps a pointer for each row */
     }
 }
 
@@ -137,7 +138,8 @@ INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
         const int64_t ahead = t->ahead - weights, count = t->runs[i].count;
         for (int64_t k = nahead; k > 0; k--, weights += step) {
             __builtin_prefetch(weights + ahead, 0, 2);
-            if (vectors + half > 1 && (int)LANES == NDRT_LINE) /* else it is in the same line */
+            if (vectors + half > 1 &&
+                (int)LANES == NDRT_LINE) /* else it is in the same cache line */
                 __builtin_prefetch(weights + ahead + second, 0, 2);
             add_feature(&sums, data, row, weights, second, rows, vectors, half);
             next_feature(data, rows);
@@ -173,29 +175,14 @@ typedef void compute_tile(const tile *t);
     static void tile_##rows##_1(const tile *t) { tile_of(t, rows, 1, 0); }                         \
     static void tile_##rows##_half(const tile *t) { tile_of(t, rows, 1, 1); }                      \
     static void tile_##rows##_2(const tile *t) { tile_of(t, rows, 2, 0); }
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
+#define NAMES(rows) {tile_##rows##_1, tile_##rows##_half, tile_##rows##_2},
 #ifdef __AVX512F__
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-TILE(13)
-TILE(14)
+NDRT_1_TO_14(TILE)
+static compute_tile *const tiles[TILE_ROWS][TILE_VECTORS + 1] = {NDRT_1_TO_14(NAMES)};
+#else
+NDRT_1_TO_6(TILE)
+static compute_tile *const tiles[TILE_ROWS][TILE_VECTORS + 1] = {NDRT_1_TO_6(NAMES)};
 #endif
-#define NAMES(rows) {tile_##rows##_1, tile_##rows##_half, tile_##rows##_2}
-static compute_tile *const tiles[TILE_ROWS][TILE_VECTORS + 1] = {
-    NAMES(1), NAMES(2), NAMES(3), NAMES(4),  NAMES(5),  NAMES(6),
-#ifdef __AVX512F__
-    NAMES(7), NAMES(8), NAMES(9), NAMES(10), NAMES(11), NAMES(12), NAMES(13), NAMES(14),
-#endif
-};
 
 /* Part of the result: rows, and columns of each group. */
 typedef struct {
@@ -232,12 +219,12 @@ static void find_group(const ndrt_packed_gemm *job, int64_t index, group *g) {
     }
 }
 
-/* Where the weights of a vector of columns begin. */
+/* The weights of the vector of columns that begins at `column`. */
 static const float *weights_of(const ndrt_packed_gemm *job, const group *g, int64_t column) {
     return g->weights + column / job->width * block_of(job) + column % job->width;
 }
 
-/* One or two vectors of a group's columns in all rows of a part; rows are shared out evenly to
+/* One or two vectors of a group's columns in all rows of a part, which are divided evenly among
  * tiles. */
 static void compute_columns(const ndrt_packed_gemm *job, const group *g, const part *p,
                             int64_t column, int asks_ahead) {
@@ -303,15 +290,15 @@ void ndrt_packed_gemm_rows(const ndrt_packed_gemm *job, int64_t row, int64_t row
     compute_part(job, &p);
 }
 
-/* A thread with fewer rows waits for the weights longer than it computes. A number that another
- * thread wrote, or is to read, is taken for so many multiply-adds: with two threads rows
- * took as long or less in MobileNet-v2, and up to a third less where the cores have no cache in
- * common. */
+/* A thread with fewer rows than ROWS_FOR_WEIGHTS waits for the weights longer than it computes. An
+ * element that another thread wrote, or will read, costs as much as WORK_OF_SHARED multiply-adds:
+ * with two threads, sharing out rows was never slower in MobileNet-v2, and up to a third faster
+ * where the cores have no cache in common. */
 enum { ROWS_FOR_WEIGHTS = 12, WORK_OF_SHARED = 8 };
 
-/* How many of the threads share the columns; the others share the rows. A thread that keeps to its
- * rows finds in its own cache what the step before wrote, if that one kept to them too. Columns of
- * groups are not shared. */
+/* Into how many parts the columns are divided; threads / parts divide the rows. A thread that keeps
+ * to its rows finds what the previous step wrote in its own cache, if that one kept to them too.
+ * Columns of groups are not divided. */
 static int threads_of_columns(const ndrt_packed_gemm *job, int nthreads) {
     if (job->groups > 1) return 1;
     const int64_t lines = (job->columns + NDRT_LINE - 1) / NDRT_LINE;
@@ -333,8 +320,7 @@ static int threads_of_columns(const ndrt_packed_gemm *job, int nthreads) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_packed_gemm_args k = ndrt_read_packed_gemm(call);
-    if (k.rows < 1 || k.features < 1 || k.columns < 1 || k.width < LANES || k.width % LANES ||
-        call->nthreads < 0)
+    if (k.rows < 1 || k.features < 1 || k.columns < 1 || k.width < LANES || k.width % LANES)
         return ndrt_fail(
             NDRT_INVALID, "packed GEMM: %lld rows of %lld, %lld columns in blocks of %lld",
             (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);

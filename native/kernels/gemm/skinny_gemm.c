@@ -1,5 +1,5 @@
-/* Products of a few rows with a packed matrix. Reading the matrix takes all their time: each
- * thread reads its columns from end to end, as the hardware's prefetch likes it.
+/* Skinny GEMM: a few rows of data times a packed matrix. Reading the matrix takes all the time, so
+ * each thread reads its columns sequentially, which suits the hardware prefetcher.
  *
  * The order of the sums depends on the shape alone, so the bits do not depend on the number of
  * threads. */
@@ -79,7 +79,7 @@ static compute_block *const blocks[][NDRT_SKINNY_GEMM_MOST] = {
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_skinny_gemm_args k = ndrt_read_skinny_gemm(call);
     if (k.rows < 1 || k.rows > NDRT_SKINNY_GEMM_MOST || k.features < 1 || k.columns < 1 ||
-        (k.width != WIDE && k.width != NDRT_SKINNY_GEMM_NARROW) || call->nthreads < 0)
+        (k.width != WIDE && k.width != NDRT_SKINNY_GEMM_NARROW))
         return ndrt_fail(
             NDRT_INVALID, "skinny GEMM: %lld rows of %lld, %lld columns in blocks of %lld",
             (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);

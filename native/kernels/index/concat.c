@@ -91,8 +91,6 @@ static void join(const join_job *job, int64_t from, int64_t to) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const join_job job = job_of(call);
-    if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "%s: %d threads", job.name, call->nthreads);
     if (job.rows < 0 || job.narrays < 1 || job.narrays > job.most)
         return ndrt_fail(NDRT_INVALID, "%s: %lld rows of %d arrays", job.name, (long long)job.rows,
                          job.narrays);

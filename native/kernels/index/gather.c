@@ -235,7 +235,6 @@ static int64_t along_axis(kernel_call *call) {
 static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_GATHER;
     const char *name = kernels[at].name;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ndims; i++)
         if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     const int64_t kind = call->counts[kernels[at].ndims];

@@ -231,7 +231,7 @@ static int is_axis_move(kernel_call *call) {
     return call->kernel == NDRT_KERNEL_AXIS_MOVE || call->kernel == NDRT_KERNEL_AXIS_MOVE_GRAD;
 }
 
-/* a * b * c, or -1 where that is more than can be. */
+/* a * b * c, or -1 if they overflow. */
 static int64_t product(int64_t a, int64_t b, int64_t c) {
     int64_t n;
     return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) || n > INT64_MAX / 8
@@ -294,7 +294,6 @@ static ndrt_status check(kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_FLAT_PLACES;
     const char *name = kernels[at].name;
     const int64_t *d = call->counts;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     const int nsizes =
         call->kernel == NDRT_KERNEL_FLAT_PLACES                                                ? 2
         : call->kernel == NDRT_KERNEL_SEQUENCE_REVERSE || call->kernel == NDRT_KERNEL_PUT_ROWS ? 3

@@ -1,7 +1,7 @@
-/* Mean and variance of a batch's channels again, where single precision has lost them, or of all.
+/* Computes mean and variance of channels again where single precision has lost them, or of all.
  *
  * oneDNN sums in float: far from 0 the mean is off by more than the data varies, and the variance
- * is taken around that mean. Here sums are doubles. A channel is done by one thread in one order,
+ * is taken around that mean. Here sums are doubles. A channel is summed by one thread in one order,
  * so the bits do not depend on the number of threads. */
 #include <math.h>
 #include <stdint.h>
@@ -126,8 +126,6 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
 
 static ndrt_status check(kernel_call *call) {
     const stats k = ndrt_read_batch_stats(call);
-    if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "batch statistics: %d threads", call->nthreads);
     if (k.outer < 0 || k.channels < 0 || k.inner < 0)
         return ndrt_fail(NDRT_INVALID, "batch statistics: a count below 0");
     if (k.block < 1) /* blocks have a channel */

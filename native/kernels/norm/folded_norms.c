@@ -1,4 +1,4 @@
-/* What a linear layer and the batch normalization behind it do, as one layer's weight and bias.
+/* Folds a batch normalization into the weight and bias of the linear layer before it.
  *
  * In doubles, each result rounded once, as NumPy computes it. Threads share rows of the weight that
  * have one channel. */
@@ -40,8 +40,6 @@ static int64_t rows_of(const fold *k) { return ndrt_product(k->groups, k->inputs
 
 static ndrt_status check(kernel_call *call) {
     const fold k = ndrt_read_fold_norm(call);
-    if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "folded norms: %d threads", call->nthreads);
     if (k.groups < 0 || k.inputs < 0 || k.channels < 0 || k.width < 0)
         return ndrt_fail(NDRT_INVALID, "folded norms: a count below 0");
     const int64_t channels = ndrt_product(k.groups, k.channels, 1), rows = rows_of(&k);

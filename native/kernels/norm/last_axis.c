@@ -83,8 +83,6 @@ static void normalize(const ndrt_norm_last_args *job, int64_t row) {
 
 static ndrt_status check(kernel_call *call) {
     const ndrt_norm_last_args job = ndrt_read_norm_last(call);
-    if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "normalized last axis: %d threads", call->nthreads);
     if (job.rows < 0 || job.width < 0)
         return ndrt_fail(NDRT_INVALID, "normalized last axis: a count below 0");
     int64_t n = ndrt_product(job.rows, job.width, 1);
@@ -100,7 +98,7 @@ static int threads(kernel_call *call) {
 static ndrt_status execute(kernel_call *call, int nthreads) {
     const ndrt_norm_last_args job = ndrt_read_norm_last(call);
     const int64_t rows = job.width ? job.rows : 0;
-    if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
+    if (nthreads == 1) { /* entering a parallel region costs as much as hundreds of elements */
         for (int64_t row = 0; row < rows; row++) normalize(&job, row);
         return NDRT_OK;
     }

@@ -79,7 +79,6 @@ static void apart(float *out, const float *x, const response *by, int64_t from, 
 
 static ndrt_status check(kernel_call *call) {
     const ndrt_lrn_args job = ndrt_read_lrn(call);
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "lrn: %d threads", call->nthreads);
     if (job.outer < 0 || job.channels < 0 || job.inner < 0)
         return ndrt_fail(NDRT_INVALID, "lrn: a count below 0");
     if (job.neighbours < 1) return ndrt_fail(NDRT_INVALID, "lrn: a count below 1");
@@ -104,7 +103,7 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     const ndrt_lrn_args job = ndrt_read_lrn(call);
     const response by = response_of(&job);
     int64_t pieces = by.channels && by.inner ? by.outer * by.strips : 0;
-    if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
+    if (nthreads == 1) { /* entering a parallel region costs as much as hundreds of elements */
         for (int64_t k = 0; k < pieces; k++) run(&job, &by, k);
         return NDRT_OK;
     }

@@ -422,7 +422,7 @@ static const struct {
 
 static int is_of_rows(int kernel) { return kernel <= NDRT_KERNEL_SUM_SLOPES; }
 
-/* Elements of the data, or -1 where that is more than can be. */
+/* Elements of the data, or -1 if they overflow. */
 static int64_t elements(kernel_call *call) {
     const int64_t *d = call->counts;
     return ndrt_product(d[0], d[1], is_of_rows(call->kernel) ? 1 : d[2]);
@@ -431,7 +431,6 @@ static int64_t elements(kernel_call *call) {
 static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_NORM_ROWS;
     const char *name = kernels[at].name;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < 3; i++)
         if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     if (is_of_rows(call->kernel) && call->counts[2] < 1)

@@ -1,8 +1,8 @@
-/* Steps of optimizers, element by element, and what they need of a whole array.
+/* Optimizer steps, element by element, and the norms of whole arrays that some of them need.
  *
- * What all steps are given at the beginning is what SIGNSGD is given. Each step does elements in
- * float; what has 16 bits is widened and narrowed a strip at a time around it. Sums are cut into
- * blocks by the length alone, so that the bits do not depend on the number of threads. */
+ * The arguments of all steps begin with those of SIGNSGD. Steps compute in float; 16-bit arrays are
+ * widened and narrowed a strip at a time. Sums are cut into blocks by the length alone, so that the
+ * bits do not depend on the number of threads. */
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
@@ -348,7 +348,7 @@ static const struct {
     [NDRT_KERNEL_NORM - FIRST] = {"norm", NULL, 2, 0},
 };
 
-/* Is what sgd takes its rates from there? */
+/* Checks the arrays that sgd takes its rates from. */
 static ndrt_status check_rates(const char *name, int64_t which, const float *lrs,
                                const float *wds) {
     if (which < 0)
@@ -361,7 +361,6 @@ static ndrt_status check(kernel_call *call) {
     int at = call->kernel - FIRST;
     const char *name = kernels[at].name;
     int64_t count = call->counts[0];
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     if (count < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     for (int i = 0; i < kernels[at].neach + kernels[at].nsingle; i++)
         if (!call->data[i] && (count > 0 || i >= kernels[at].neach))
@@ -379,7 +378,7 @@ static ndrt_status check(kernel_call *call) {
 
 static int threads(kernel_call *call) { return ndrt_team_for(call, call->counts[0]); }
 
-/* A strip at a time, wide in between. */
+/* Runs a step on 16-bit arrays a strip at a time, widened. */
 static void in_16_bits(kernel_call *call, int64_t from, int64_t to) {
     const ndrt_signsgd_args job = ndrt_read_signsgd(call);
     int at_kernel = call->kernel - FIRST;

@@ -1,9 +1,9 @@
-/* The maxima of windows that oneDNN's pooling loses.
+/* Repairs maxima that oneDNN's pooling gets wrong.
  *
- * Its kernels begin each maximum with the lowest finite number and take what is greater, so a
- * window of nothing but -infinity, NaN and that number keeps it, and is said to have its maximum in
- * the first place, be that padding or not. These windows alone have the lowest number as their
- * result: they are found by that and done again. NaN is passed over where there is a number. */
+ * Its kernels start each maximum with the lowest finite float and take what is greater. A window of
+ * only -infinity, NaN and that float therefore keeps the start value, with its maximum in the first
+ * place, even if that is padding. Only such windows have the lowest float as their result: they are
+ * found by it and computed again. NaN loses against any number. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 typedef const ndrt_kernel_call kernel_call;
 
 enum { AXES = NDRT_MAXIMA_AXES, CHUNK = 4096, SCANNED_FOR_ONE = 16 };
-static const int64_t LEAST_REFUSED = (int64_t)1 << 31; /* products of two sides are numbers */
+static const int64_t LEAST_REFUSED = (int64_t)1
+                                     << 31; /* so that products of two sides do not overflow */
 
 ndrt_maxima ndrt_maxima_of(kernel_call *call) {
     ndrt_maxima made = {0};
@@ -137,7 +138,6 @@ static const char *name_of(kernel_call *call) {
 static ndrt_status check(kernel_call *call) {
     const char *name = name_of(call);
     int is_pool = call->kernel == NDRT_KERNEL_MAX_POOL;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     const ndrt_maxima job = ndrt_maxima_of(call);
     if (job.outer < 0 || job.lanes < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     if (!is_sound(&job)) return ndrt_fail(NDRT_INVALID, "%s: a length is out of range", name);
@@ -159,7 +159,7 @@ static int threads(kernel_call *call) {
     if (call->kernel == NDRT_KERNEL_LOST_MAXIMA) return ndrt_team_for(call, made / SCANNED_FOR_ONE);
     int64_t places = ndrt_product(job.kernel[0], job.kernel[1], job.kernel[2]);
     int64_t work = ndrt_product(made, places, 1);
-    /* a maximum is less work than what the limit was measured with */
+    /* a maximum is less work than the operation that the limit was measured with */
     return ndrt_team_for(call, work < 0 ? INT64_MAX : work / 4 > made ? work / 4 : made);
 }
 

@@ -1,6 +1,6 @@
-/* Kernels that draw random numbers: arrays of them, places by their probabilities, rows in random
- * order. Each takes its words off its stream when it runs, as many as its dims say, so that a plan
- * that runs again draws the next numbers; which thread makes what changes nothing. */
+/* Kernels that draw random numbers: arrays of them, indices by their probabilities, rows in random
+ * order. A kernel takes its words from its stream when it runs, as many as its dims imply, so that
+ * a replayed plan draws the next numbers. Results do not depend on which thread draws what. */
 #include <float.h>
 #include <immintrin.h>
 #include <math.h>
@@ -159,7 +159,7 @@ static void put_log(void *out, int dtype, int64_t i, double probability) {
         ((uint16_t *)out)[i] = to_half(made);
 }
 
-/* Running sums of a row, and behind them the last place that can come. */
+/* Running sums of a row, and after them the last place with a probability. */
 static void add_up(const void *data, int kind, int64_t first, int64_t width, double *totals) {
     double sum = 0;
     int64_t last = width - 1;
@@ -171,7 +171,7 @@ static void add_up(const void *data, int kind, int64_t first, int64_t width, dou
     totals[width] = (double)last;
 }
 
-/* How many totals are not above u, by bisection; at most the last place that can come. */
+/* How many totals are not above u, by bisection; at most the last place with a probability. */
 static int64_t place_of(const double *totals, int64_t width, double u) {
     int64_t low = 0, high = width;
     while (low < high) {
@@ -335,7 +335,6 @@ static ndrt_status check_multinomial(kernel_call *call) {
 static ndrt_status check(kernel_call *call) {
     int at = call->kernel - FIRST;
     const char *name = kernels[at].name;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ndims; i++)
         if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     int64_t n = written(call);

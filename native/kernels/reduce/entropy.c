@@ -1,5 +1,5 @@
-/* Up to which value the numbers of a histogram are best kept before they are told apart by few
- * levels: where the distribution loses least (Kullback and Leibler).
+/* Finds the threshold at which to clip a histogram before quantizing it to few levels: the one with
+ * the least Kullback-Leibler divergence.
  *
  * Sums are in float and from front to back, so that the result is that of NumPy and of MXNet. */
 #include <float.h>
@@ -22,7 +22,7 @@ static float sum(const float *x, int64_t n) {
 /* A float cut off to a whole number; what is none, or beyond int64, as the CPU converts it. */
 static int64_t whole(float x) { return fabsf(x) < 9223372036854775808.0f ? (int64_t)x : INT64_MIN; }
 
-/* Gives zeros a little of what the others have; 0: there is not enough. */
+/* Moves a little mass from the other bins to empty ones; 0: there is not enough. */
 static int smooth(float *x, int64_t n) {
     int64_t empty = 0;
     for (int64_t i = 0; i < n; i++) empty += x[i] == 0;
@@ -34,7 +34,7 @@ static int smooth(float *x, int64_t n) {
     return 1;
 }
 
-/* How much is lost where q stands for p; p is overwritten. */
+/* The divergence of q from p; p is overwritten. */
 static float divergence(float *p, const float *q, int64_t n) {
     const float all_p = sum(p, n), all_q = sum(q, n);
     for (int64_t i = 0; i < n; i++) {
@@ -62,7 +62,7 @@ static void spread(const calibration *job, const float *p, float last, float *q,
     }
 }
 
-/* What is lost where `reach` bins on each side of the middle are kept; NaN: it can not be told. */
+/* The divergence if `reach` bins on each side of the middle are kept; NaN: undefined. */
 static float loss(const calibration *job, int64_t reach, float *p, float *q) {
     const int64_t n = 2 * reach + 1, start = job->bins / 2 - reach, end = start + n - 1;
     memcpy(p, job->hist + start, (size_t)n * sizeof *p);
@@ -79,9 +79,7 @@ static int64_t reaches(const calibration *job) { return job->bins / 2 - job->lev
 
 static ndrt_status check(kernel_call *call) {
     const calibration job = ndrt_read_least_loss(call);
-    if (call->nthreads < 0 || job.slots < 1)
-        return ndrt_fail(NDRT_INVALID, "least loss: %d threads, %d slots", call->nthreads,
-                         job.slots);
+    if (job.slots < 1) return ndrt_fail(NDRT_INVALID, "least loss: %d slots", job.slots);
     if (job.levels < 2 || job.bins < job.levels || job.bins % 2 == 0 || job.bins >= INT32_MAX)
         return ndrt_fail(NDRT_INVALID, "least loss: %lld bins for %lld levels", (long long)job.bins,
                          (long long)job.levels);

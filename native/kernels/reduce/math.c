@@ -14,7 +14,7 @@ typedef const ndrt_kernel_call kernel_call;
 
 enum {
     BLOCK = NDRT_REDUCE_BLOCK, /* elements of a row that are summed at once */
-    STRIP = 512,               /* columns that are worked on together */
+    STRIP = 512,               /* columns that are processed together */
     ROWS = 128,                /* rows that are summed in the dtype's own precision */
     LANES = 128
 };
@@ -322,7 +322,7 @@ EXTREME_AT(argmin_f32, float, min_f32, BETTER_MIN)
 EXTREME_AT(argmin_f64, double, min_f64, BETTER_MIN)
 EXTREME_AT(argmin_s32, int32_t, min_s32, BETTER_MIN)
 
-/* The first of all that are as good: a NaN gives way to nothing. */
+/* The first extreme wins; NaN wins over all numbers. */
 #define EXTREME_COLUMNS_AT(name, type, whole, is_better)                                           \
     static void name(const type *x, int64_t rows, int64_t stride, int64_t width, type *out) {      \
         type best[STRIP];                                                                          \
@@ -445,7 +445,7 @@ static work work_of(kernel_call *call) {
     }
 }
 
-/* Elements of the greatest array, or -1 where that is more than can be. */
+/* Elements of the greatest array, or -1 if they overflow. */
 static int64_t elements(kernel_call *call) {
     const work of = work_of(call);
     const int64_t n = ndrt_product(of.sizes[0], of.sizes[1], of.sizes[2]);
@@ -456,7 +456,6 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_REDUCE;
     const char *name = kernels[at].name;
     const work of = work_of(call);
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < 4; i++)
         if (of.sizes[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     if (of.kind != NDRT_F32 && of.kind != NDRT_F64 && of.kind != NDRT_S32)

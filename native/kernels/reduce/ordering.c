@@ -199,7 +199,6 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     int is_topk = call->kernel == NDRT_KERNEL_TOPK;
     const char *name = is_topk ? "topk" : "topk gradient";
     const int64_t *d = call->counts;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     if (d[0] < 0 || d[1] < 0 || d[2] < 0 || d[2] > d[1] || d[1] > INT32_MAX)
         return ndrt_fail(NDRT_INVALID, "%s: %lld of %lld", name, (long long)d[2], (long long)d[1]);
     int64_t total = ndrt_product(d[0], d[1], 1);

@@ -74,8 +74,6 @@ static void part(job *k, int64_t i) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_softmax_grad_args k = ndrt_read_softmax_grad(call);
-    if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "softmax_grad: %d threads", call->nthreads);
     if (k.outer < 0 || k.length < 0 || k.inner < 0)
         return ndrt_fail(NDRT_INVALID, "softmax_grad: a count below 0");
     const int64_t n = ndrt_product(k.outer, k.length, k.inner);
@@ -91,7 +89,7 @@ static int threads(const ndrt_kernel_call *call) {
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     const ndrt_softmax_grad_args k = ndrt_read_softmax_grad(call);
     const int64_t parts = k.length ? k.outer * strips_of(&k) : 0;
-    if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
+    if (nthreads == 1) { /* entering a parallel region costs as much as hundreds of elements */
         for (int64_t i = 0; i < parts; i++) part(&k, i);
         return NDRT_OK;
     }

@@ -1,8 +1,8 @@
-/* The steps of a layer of LSTM cells for a few samples: reading the matrix between the states takes
- * all their time.
+/* The time steps of an LSTM layer for a few samples: reading the recurrent weights takes all the
+ * time.
  *
- * A block of columns has the four gates of as many elements of the state as a vector has lanes, so
- * that whoever computes them has all that these elements need. Hochreiter and Schmidhuber 1997. */
+ * A block of columns has the four gates of one vector of state elements, so that the thread that
+ * computes it can update these elements at once. Hochreiter and Schmidhuber 1997. */
 #include <math.h>
 #include <omp.h>
 
@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) float sigmoid_of(float x) {
 
 static inline __attribute__((always_inline)) float tanh_of(float x) {
     float a = fabsf(x), e = ndrt_exp_of(-2.0f * a);
-    /* near 0 the difference would have few digits left */
+    /* near 0 the difference would cancel */
     float y = a < 0.02f ? a - a * a * a / 3.0f : (1.0f - e) / (1.0f + e);
     return copysignf(y, x);
 }
@@ -70,7 +70,7 @@ INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains)
     }
 }
 
-/* Chains of sums: as many as are needed to hide a multiply-add's latency. */
+/* Independent chains of sums: as many as hide the latency of a multiply-add. */
 enum { CHAINS_OF_TWO = LANES == 16 ? 2 : 1 };
 
 static void units_1(const lstm_step *step, int64_t unit) { units_of(step, unit, 1, 2); }
@@ -84,7 +84,7 @@ static compute_units *const computes[NDRT_SKINNY_GEMM_MOST] = {units_1, units_2,
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_lstm_steps_args k = ndrt_read_lstm_steps(call);
     if (k.steps < 1 || k.batch < 1 || k.batch > NDRT_SKINNY_GEMM_MOST || k.size < 1 ||
-        k.size % LANES || call->nthreads < 0)
+        k.size % LANES)
         return ndrt_fail(NDRT_INVALID, "lstm steps: %lld steps of %lld samples, states of %lld",
                          (long long)k.steps, (long long)k.batch, (long long)k.size);
     if (k.counts && !k.states) return ndrt_fail(NDRT_INVALID, "lstm steps: array 7 has no bytes");
@@ -93,7 +93,7 @@ static ndrt_status check(const ndrt_kernel_call *call) {
 
 static int threads(const ndrt_kernel_call *call) {
     const ndrt_lstm_steps_args k = ndrt_read_lstm_steps(call);
-    /* the team meets at each step */
+    /* the team synchronizes at each step */
     const int64_t weights = ndrt_product(GATES, k.size, k.size);
     return ndrt_team_for(call, ndrt_product_work(ndrt_product(k.batch, weights, 1), weights));
 }

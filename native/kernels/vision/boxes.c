@@ -17,7 +17,7 @@ typedef struct {
     int32_t at;
 } ranked;
 
-/* Larger scores first, what is no number last; equal ones in the order in which they came. */
+/* Larger scores first, NaN last; ties keep their order. */
 static int by_score(const void *a, const void *b) {
     const ranked *x = a, *y = b;
     if (x->score > y->score) return -1;
@@ -375,7 +375,7 @@ static const struct {
     [NDRT_KERNEL_MULTIBOX_ASSIGN - FIRST] = {"MultiBoxTarget", multibox_assign, 6, 4},
 };
 
-/* Elements that are computed; 0: nothing is to be done; -1: more than can be. */
+/* Elements that are computed; 0: nothing to do; -1: they overflow. */
 static int64_t work_of(kernel_call *call) {
     const int64_t *c = call->counts;
     switch (call->kernel) {
@@ -390,7 +390,7 @@ static ndrt_status need(int is_right, const char *name, const char *wrong) {
     return is_right ? NDRT_OK : ndrt_fail(NDRT_INVALID, "%s: %s", name, wrong);
 }
 
-/* Is `place` from `low` up, and leaves room for `count` elements of a row? */
+/* Whether `place` is at least `low` and leaves room for `count` elements of a row. */
 static int is_within(int64_t place, int64_t low, int64_t width, int64_t count) {
     return place >= low && place <= width - count;
 }
@@ -419,7 +419,7 @@ static ndrt_status check_detection(kernel_call *call, const char *name) {
     return need(job.count <= INT32_MAX, name, "more anchors than an int32 counts");
 }
 
-/* Of matches, and of what is learned by them: what these are given they are given, too. */
+/* Checks the arguments that matches and targets have in common. */
 static ndrt_status check_labels(kernel_call *call, const char *name) {
     const ndrt_multibox_assign_args job = ndrt_read_multibox_assign(call);
     int64_t bytes = ndrt_product(ndrt_product(job.batches, job.most, 4), job.width, 1);
@@ -441,7 +441,6 @@ static ndrt_status check_kernel(kernel_call *call, const char *name) {
 static ndrt_status check(kernel_call *call) {
     int at = call->kernel - FIRST;
     const char *name = kernels[at].name;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ncounts; i++)
         if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     int64_t n = work_of(call);

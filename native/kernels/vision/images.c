@@ -90,7 +90,6 @@ static int64_t work_of(const ndrt_resize_args *job) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_resize_args job = ndrt_read_resize(call);
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "resize: %d threads", call->nthreads);
     if (job.images < 0 || job.height < 0 || job.width < 0 || job.depth < 0 || job.rows < 0 ||
         job.columns < 0)
         return ndrt_fail(NDRT_INVALID, "resize: a count below 0");

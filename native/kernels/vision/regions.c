@@ -10,7 +10,7 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-/* Inside of [0, n], and 0 for what is no number. */
+/* Clamped to [0, n]; NaN gives 0. */
 static inline int64_t bounded(float x, int64_t n) {
     if (!(x > 0)) return 0;
     return x < (float)n ? (int64_t)x : n;
@@ -35,7 +35,7 @@ typedef struct {
     const ndrt_roi_align_args *job; /* the gradient's are of the same form */
     float *plane;                   /* of outputs, or of their gradients */
     float *image;                   /* pixels of an image, or their gradients */
-    int64_t from, to;               /* the channels of the output that are done now */
+    int64_t from, to;               /* the channels of the output that are computed now */
     int64_t bins, pixels;
     int count;
     tap taps[TAPS];
@@ -77,7 +77,7 @@ typedef struct {
 
 static span span_of(float low, float high, int64_t bins, int64_t samples) {
     float size = high - low;
-    if (!(size > 1)) size = size != size ? size : 1; /* what is no number stays so */
+    if (!(size > 1)) size = size != size ? size : 1; /* NaN stays NaN */
     span made = {low, size / (float)bins, samples};
     if (samples <= 0) made.samples = bounded(ceilf(made.step), INT32_MAX);
     if (!isfinite(low) || !isfinite(size)) made.samples = 0;
@@ -252,7 +252,7 @@ static int is_pool(kernel_call *call) {
     return call->kernel == NDRT_KERNEL_ROI_POOL || call->kernel == NDRT_KERNEL_ROI_POOL_GRAD;
 }
 
-/* Elements that are computed; 0: nothing is to be done; -1: more than can be. */
+/* Elements that are computed; 0: nothing to do; -1: they overflow. */
 static int64_t work_of(kernel_call *call) {
     const ndrt_roi_align_args job = ndrt_read_roi_align(call); /* of what all have */
     if (is_gradient(call))
@@ -260,7 +260,7 @@ static int64_t work_of(kernel_call *call) {
     return ndrt_product(ndrt_product(job.regions, job.channels, 4), job.rows, job.columns);
 }
 
-/* Bytes of the images; -1: more than can be. */
+/* Bytes of the images; -1: they overflow. */
 static int64_t bytes_of_images(kernel_call *call) {
     const ndrt_roi_align_args job = ndrt_read_roi_align(call);
     int64_t planes = !is_pool(call) && job.split ? ndrt_product(job.rows, job.columns, 1) : 1;
@@ -270,7 +270,6 @@ static int64_t bytes_of_images(kernel_call *call) {
 
 static ndrt_status check(kernel_call *call) {
     const char *name = kernels[call->kernel - FIRST].name;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < NCOUNTS; i++)
         if (call->counts[i] < 0)
             return ndrt_fail(NDRT_INVALID, "%s: a count of %lld", name, (long long)call->counts[i]);

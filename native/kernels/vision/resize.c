@@ -66,7 +66,7 @@ static float weight_of(const resize_walk *walk, int64_t place, int64_t source) {
     return (walk->back ? place : source) == tap.begin ? tap.first : tap.other;
 }
 
-/* The place is another one as it is, with the sign of a zero. */
+/* A copy of one place, which keeps the sign of a zero. */
 static int is_copy(const resize_walk *walk, int64_t place) {
     return walk->hi - walk->lo == 1 && weight_of(walk, place, walk->lo) == 1;
 }
@@ -76,7 +76,7 @@ static void add_strip(float *out, const float *in, float weight, int64_t n) {
     for (int64_t i = 0; i < n; i++) out[i] += weight * in[i];
 }
 
-/* A strip of what stands behind the axis. */
+/* A strip of the inner axes. */
 static void resize_strip(resize_walk walk, const float *in, float *out, int64_t inner, int64_t n) {
     int64_t places = walk.back ? walk.map.size : walk.map.made;
     for (int64_t place = 0; place < places; place++) {
@@ -92,7 +92,7 @@ static void resize_strip(resize_walk walk, const float *in, float *out, int64_t 
     }
 }
 
-/* Some rows, when nothing stands behind the axis. */
+/* Some rows, if there are no inner axes. */
 static void resize_rows(resize_walk walk, const float *in, float *out, int64_t rows) {
     int64_t places = walk.back ? walk.map.size : walk.map.made;
     int64_t sources = walk.back ? walk.map.made : walk.map.size;
@@ -114,7 +114,6 @@ static void resize_rows(resize_walk walk, const float *in, float *out, int64_t r
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_resize_axis_args job = ndrt_read_resize_axis(call);
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "resize: %d threads", call->nthreads);
     if (job.outer < 0 || job.size < 0 || job.made < 0 || job.inner < 0)
         return ndrt_fail(NDRT_INVALID, "resize: a count below 0");
     if (job.kind != NDRT_RESIZE_CORNERS && job.kind != NDRT_RESIZE_EDGES &&
