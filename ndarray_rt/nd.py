@@ -37,12 +37,13 @@ from .imperative import (
     updates,
     zipfian,
 )
-from .imperative.arithmetic import BINARY, function
+from .imperative.arithmetic import function
 from .imperative.array_methods import copyto, split_at
 from .imperative.generated import function_of
 from .imperative.invoke import invoke
 from .imperative.masks import boolean_mask
 from .imperative.tape import needs_record
+from .op.arithmetic import BINARY
 from .op.dispatch import is_observed
 from .op.namespaces import Namespace, OperatorModule, forgets_functions, no_operator
 from .op.registry import keep_registered
@@ -292,7 +293,7 @@ if not TYPE_CHECKING:
 sparse = _space("sparse", "Operators of MXNet's sparse namespace, on dense arrays.", "",
                 everything=True)
 random = _space("random", "Random numbers by distribution.", "random",
-                extra=distributions.available())
+                extra=distributions.FUNCTIONS)
 
 _NEEDS = {"histogram": "_histogram", "onehot_encode": "one_hot", "split_v2": "_split_v2"}
 keep_registered(globals(), _NEEDS)

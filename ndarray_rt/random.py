@@ -11,10 +11,10 @@ from .op.random_state import random_state, seed_all
 from .public import shows
 
 # uniform, normal and the others whose operators there are
-globals().update(distributions.available())
+globals().update(distributions.FUNCTIONS)
 
 __all__ = ["get_state", "seed", "set_state"]
-__all__ += sorted(distributions.available())
+__all__ += sorted(distributions.FUNCTIONS)
 
 
 def seed(seed_state: int, ctx: Any = "all") -> None:

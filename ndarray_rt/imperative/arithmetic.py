@@ -1,10 +1,9 @@
-"""Arithmetic and comparisons between arrays and numbers: which operator each one is."""
+"""Arithmetic and comparisons between arrays and numbers."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,52 +11,12 @@ from .._array.create import array
 from .._array.dlpack import from_dlpack
 from .._array.ndarray import NDArray
 from ..errors import TypeMismatch
+from ..op.arithmetic import BINARY
 from ..op.registry import REGISTRY, OpDef
 from .fast_call import call
 from .invoke import invoke
 
 NUMBERS = (int, float, np.generic)
-
-
-class Binary(NamedTuple):
-    """The operators of one binary function."""
-
-    same: str  # for arrays of one shape
-    broadcast: str
-    scalar: str  # array and number
-    reflected: str  # number and array
-    python: Callable[[Any, Any], Any]  # number and number
-
-
-def _named(broadcast: str, scalar: str, python: Callable[[Any, Any], Any],
-           reflected: str | None = None, same: str | None = None) -> Binary:
-    return Binary(same or f"broadcast_{broadcast}", f"broadcast_{broadcast}", f"_{scalar}_scalar",
-                  f"_{reflected or scalar}_scalar", python)
-
-
-BINARY: dict[str, Binary] = {
-    "add": _named("add", "plus", operator.add, same="elemwise_add"),
-    "subtract": _named("sub", "minus", operator.sub, "rminus", "elemwise_sub"),
-    "multiply": _named("mul", "mul", operator.mul, same="elemwise_mul"),
-    "divide": _named("div", "div", operator.truediv, "rdiv", "elemwise_div"),
-    "modulo": _named("mod", "mod", operator.mod, "rmod"),
-    "power": _named("power", "power", operator.pow, "rpower"),
-    "maximum": _named("maximum", "maximum", max),
-    "minimum": _named("minimum", "minimum", min),
-    "hypot": _named("hypot", "hypot", np.hypot),
-    "equal": _named("equal", "equal", lambda a, b: float(a == b)),
-    "not_equal": _named("not_equal", "not_equal", lambda a, b: float(a != b)),
-    "greater": _named("greater", "greater", lambda a, b: float(a > b), "lesser"),
-    "greater_equal": _named("greater_equal", "greater_equal", lambda a, b: float(a >= b),
-                            "lesser_equal"),
-    "lesser": _named("lesser", "lesser", lambda a, b: float(a < b), "greater"),
-    "lesser_equal": _named("lesser_equal", "lesser_equal", lambda a, b: float(a <= b),
-                           "greater_equal"),
-    "logical_and": _named("logical_and", "logical_and", lambda a, b: float(bool(a) and bool(b))),
-    "logical_or": _named("logical_or", "logical_or", lambda a, b: float(bool(a) or bool(b))),
-    "logical_xor": _named("logical_xor", "logical_xor", lambda a, b: float(bool(a) != bool(b))),
-}
-
 _found: dict[str, OpDef] = {}
 
 

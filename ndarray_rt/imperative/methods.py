@@ -23,6 +23,8 @@ from .._array.indexing import (
 from .._array.ndarray import NDArray
 from .._array.numpy_functions import array_function
 from ..errors import MXNetError, ShapeError, TypeMismatch
+from ..op.arithmetic import ARITHMETIC, COMPARED
+from ..op.arithmetic import METHODS as METHODS_OF_BOTH
 from ..op.registry import REGISTRY, find
 from . import arithmetic, python_operators
 from . import array_methods as methods
@@ -33,18 +35,8 @@ from .invoke import invoke
 from .tape import check_outputs, needs_record, record
 from .ufuncs import array_ufunc
 
-# methods that are operators: method name -> operator name, if it differs
-OPERATOR_METHODS = (
-    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
-    "argmax_channel", "argmin", "argsort", "broadcast_axes", "broadcast_like", "cbrt", "ceil",
-    "clip", "cos", "cosh", "degrees", "depth_to_space", "diag", "dot", "erf", "erfinv", "exp",
-    "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log", "log10",
-    "log1p", "log2", "log_softmax", "max", "mean", "min", "nanprod", "nansum", "norm", "one_hot",
-    "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu", "repeat",
-    "reshape_like", "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh",
-    "size_array", "slice", "slice_axis", "slice_like", "softmax", "softmin", "sort",
-    "space_to_depth", "split", "sqrt", "square", "sum", "swapaxes", "take", "tan",
-    "tanh", "tile", "topk", "trunc", "zeros_like")
+# methods that are the operator of their name
+OPERATOR_METHODS = (*METHODS_OF_BOTH, "dot", "erf", "erfinv", "gamma", "gammaln")
 
 
 # ---- arithmetic -----------------------------------------------------------------------------
@@ -78,16 +70,12 @@ def _comparison(kind: str) -> Callable[[NDArray, Any], Any]:
 
 def _arithmetic() -> dict[str, Callable[..., Any]]:
     made: dict[str, Callable[..., Any]] = {}
-    for symbol, kind in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"),
-                         ("truediv", "divide"), ("mod", "modulo"), ("pow", "power")):
-        made[f"__{symbol}__"] = _operator(kind)
-        made[f"__r{symbol}__"] = _operator(kind, swap=True)
-        made[f"__i{symbol}__"] = _in_place(kind)
-    for symbol, kind in (("eq", "equal"), ("ne", "not_equal")):
-        made[f"__{symbol}__"] = _comparison(kind)
-    for symbol, kind in (("gt", "greater"), ("ge", "greater_equal"), ("lt", "lesser"),
-                         ("le", "lesser_equal")):
-        made[f"__{symbol}__"] = _operator(kind)
+    for name, kind in ARITHMETIC:
+        made[f"__{name}__"] = _operator(kind)
+        made[f"__r{name}__"] = _operator(kind, swap=True)
+        made[f"__i{name}__"] = _in_place(kind)
+    for name, kind in COMPARED:
+        made[f"__{name}__"] = (_comparison if name in ("eq", "ne") else _operator)(kind)
     return made
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._array.create import array
 from .._array.ndarray import NDArray
 from ..errors import NameMismatch
+from ..op import adamw
 from .invoke import invoke
 
 
@@ -20,20 +21,8 @@ def _factor(rescale_grad: Any, like: NDArray) -> NDArray:
     return array(np.full((1,), rescale_grad, np.float32), like.ctx)
 
 
-def adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, rescale_grad: Any,
-                 lr: float, eta: float, *, out: Any = None, name: str | None = None,
-                 **params: Any) -> Any:
-    """A step of AdamW; `rescale_grad` is a number or an array of one element."""
-    return invoke("_adamw_update", (weight, grad, mean, var, _factor(rescale_grad, weight)),
-                  {"lr": lr, "eta": eta, **params}, out, name)
-
-
-def mp_adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray,
-                    weight32: NDArray, rescale_grad: Any, lr: float, eta: float, *,
-                    out: Any = None, name: str | None = None, **params: Any) -> Any:
-    """A step of AdamW on a master copy; `rescale_grad` is a number or an array of one element."""
-    inputs = (weight, grad, mean, var, weight32, _factor(rescale_grad, weight))
-    return invoke("_mp_adamw_update", inputs, {"lr": lr, "eta": eta, **params}, out, name)
+def _call(op: str, *inputs: NDArray, name: str | None, out: Any = None, **attrs: Any) -> Any:
+    return invoke(op, inputs, attrs, out, name)
 
 
 def _flat(op: str, lists: Sequence[Sequence[NDArray]], count: int) -> list[NDArray]:
@@ -93,5 +82,5 @@ def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray],
 
 
 FUNCTIONS = {made.__name__: made for made in (
-    adamw_update, mp_adamw_update, multi_adamw_update, multi_mp_adamw_update, multi_lamb_update,
+    *adamw.functions(_call, _factor), multi_adamw_update, multi_mp_adamw_update, multi_lamb_update,
     multi_mp_lamb_update)}

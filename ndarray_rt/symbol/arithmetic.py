@@ -6,67 +6,42 @@ Symbol with symbol does not broadcast; use the broadcast_ operators for that.
 from __future__ import annotations
 
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import TypeMismatch
+from ..op.arithmetic import ARITHMETIC, BINARY, COMPARED, COMPARISONS
 from .create import call
 from .symbol import Symbol
-
-
-class _Binary(NamedTuple):
-    """Operators of x ∘ y, x ∘ number and number ∘ x, each with the hint for names of its nodes."""
-
-    both: tuple[str, str]
-    right: tuple[str, str]
-    left: tuple[str, str]
-
-
-def _binary(both: str, word: str, swapped: str | None = None, joined: bool = True) -> _Binary:
-    """`joined`: MXNet's hint has no underscore before the word scalar."""
-    glue = "" if joined else "_"
-    left = swapped or word
-    return _Binary((both, f"_{word}"), (f"_{word}_scalar", f"_{word}{glue}scalar"),
-                   (f"_{left}_scalar", f"_{left}{glue}scalar"))
-
-
-ADD = _binary("elemwise_add", "plus")
-SUB = _binary("elemwise_sub", "minus", "rminus")
-MUL = _binary("elemwise_mul", "mul")
-DIV = _binary("elemwise_div", "div", "rdiv")
-MOD = _binary("_mod", "mod", "rmod")
-POWER = _binary("_power", "power", "rpower")
-MAXIMUM = _binary("_maximum", "maximum")
-MINIMUM = _binary("_minimum", "minimum")
-HYPOT = _binary("_hypot", "hypot")
-EQUAL = _binary("_equal", "equal", joined=False)
-NOT_EQUAL = _binary("_not_equal", "not_equal", joined=False)
-GREATER = _binary("_greater", "greater", "lesser", joined=False)
-GREATER_EQUAL = _binary("_greater_equal", "greater_equal", "lesser_equal", joined=False)
-LESSER = _binary("_lesser", "lesser", "greater", joined=False)
-LESSER_EQUAL = _binary("_lesser_equal", "lesser_equal", "greater_equal", joined=False)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Number) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
-def apply(table: _Binary, left: Any, right: Any) -> Symbol:
+def _with_number(kind: str, op_name: str, symbol: Symbol, number: Any) -> Symbol:
+    # MXNet writes the hint for names of nodes without an underscore, but for comparisons
+    hint = op_name if kind in COMPARISONS else op_name.replace("_scalar", "scalar")
+    return call(op_name, symbol, hint=hint, scalar=number)
+
+
+def apply(kind: str, left: Any, right: Any) -> Symbol:
     """left ∘ right, at least one of which is a symbol; TypeMismatch for other operands."""
+    names = BINARY[kind]
     if isinstance(left, Symbol) and isinstance(right, Symbol):
-        return call(table.both[0], left, right, hint=table.both[1])
+        return call(names.symbols, left, right, hint=names.word)
     if isinstance(left, Symbol) and _is_number(right):
-        return call(table.right[0], left, hint=table.right[1], scalar=right)
+        return _with_number(kind, names.scalar, left, right)
     if isinstance(right, Symbol) and _is_number(left):
-        return call(table.left[0], right, hint=table.left[1], scalar=left)
+        return _with_number(kind, names.reflected, right, left)
     raise TypeMismatch(f"types ({type(left).__name__}, {type(right).__name__}) not supported: "
                        "expected symbols or numbers")
 
 
-def _method(table: _Binary, swapped: bool = False) -> Any:
+def _method(kind: str, swapped: bool = False) -> Any:
     def method(self: Symbol, other: Any) -> Symbol:
-        return apply(table, other, self) if swapped else apply(table, self, other)
+        return apply(kind, other, self) if swapped else apply(kind, self, other)
     return method
 
 
@@ -74,11 +49,11 @@ def _rpow(self: Symbol, other: Any) -> Symbol:
     # MXNet names the node of this one operator differently
     if _is_number(other):
         return call("_rpower_scalar", self, hint="_rpower_scalar", scalar=other)
-    return apply(POWER, other, self)
+    return apply("power", other, self)
 
 
 def _neg(self: Symbol) -> Symbol:
-    return apply(MUL, self, -1.0)
+    return apply("multiply", self, -1.0)
 
 
 def _abs(self: Symbol) -> Symbol:
@@ -86,16 +61,9 @@ def _abs(self: Symbol) -> Symbol:
 
 
 _METHODS: dict[str, Any] = {
-    "__add__": _method(ADD), "__radd__": _method(ADD, True),
-    "__sub__": _method(SUB), "__rsub__": _method(SUB, True),
-    "__mul__": _method(MUL), "__rmul__": _method(MUL, True),
-    "__truediv__": _method(DIV), "__rtruediv__": _method(DIV, True),
-    "__mod__": _method(MOD), "__rmod__": _method(MOD, True),
-    "__pow__": _method(POWER), "__rpow__": _rpow,
-    "__eq__": _method(EQUAL), "__ne__": _method(NOT_EQUAL),
-    "__gt__": _method(GREATER), "__ge__": _method(GREATER_EQUAL),
-    "__lt__": _method(LESSER), "__le__": _method(LESSER_EQUAL),
-    "__neg__": _neg, "__abs__": _abs,
+    **{f"__{name}__": _method(kind) for name, kind in (*ARITHMETIC, *COMPARED)},
+    **{f"__r{name}__": _method(kind, True) for name, kind in ARITHMETIC},
+    "__rpow__": _rpow, "__neg__": _neg, "__abs__": _abs,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import MXNetError
-from ..op import zipfian
+from ..op import adamw, zipfian
 from .create import call
 from .functions import full
 from .symbol import Symbol
@@ -15,30 +15,9 @@ class DynamicShape(MXNetError):
     """A shape that depends on the values of arrays, which graphs do not support."""
 
 
-def _factor(rescale_grad: Any) -> Symbol:
+def _factor(rescale_grad: Any, _: Symbol) -> Symbol:
     """rescale_grad as the input that the operators take."""
     return rescale_grad if isinstance(rescale_grad, Symbol) else full((1,), rescale_grad)
-
-
-def adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, rescale_grad: Any,
-                 lr: float, eta: float, *, name: str | None = None, **params: Any) -> Symbol:
-    """A step of AdamW; `rescale_grad` is a number or a symbol of one element.
-
-    mean and var are auxiliary states. Source: MXNet's sym.contrib.adamw_update.
-    """
-    return call("_adamw_update", weight, grad, mean, var, _factor(rescale_grad), name=name,
-                lr=lr, eta=eta, **params)
-
-
-def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, weight32: Symbol,
-                    rescale_grad: Any, lr: float, eta: float, *, name: str | None = None,
-                    **params: Any) -> Symbol:
-    """A step of AdamW on a master copy; `rescale_grad` is a number or a symbol of one element.
-
-    mean, var and weight32 are auxiliary states. Source: MXNet's sym.contrib.mp_adamw_update.
-    """
-    return call("_mp_adamw_update", weight, grad, mean, var, weight32, _factor(rescale_grad),
-                name=name, lr=lr, eta=eta, **params)
 
 
 def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> list[Any]:
@@ -58,4 +37,4 @@ def boolean_mask(*args: Any, **params: Any) -> Symbol:
 
 
 FUNCTIONS = {made.__name__: made for made in (
-    adamw_update, mp_adamw_update, boolean_mask, rand_zipfian)}
+    *adamw.functions(call, _factor), boolean_mask, rand_zipfian)}

@@ -11,7 +11,7 @@ import numpy as np
 from ..dtypes import TYPE_FLAGS, dtype_name, find_dtype
 from ..errors import ParameterError, TypeMismatch, shown
 from . import graph_json
-from .arithmetic import HYPOT, MAXIMUM, MINIMUM, POWER, apply
+from .arithmetic import apply
 from .compose import attr_string
 from .create import call
 from .naming import current_attrs
@@ -158,9 +158,9 @@ def _or_float32(dtype: Any) -> Any:
 # ---- functions of symbols and numbers -----------------------------------------------------------
 
 
-def _either(table: Any, plain: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+def _either(kind: str, plain: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     if isinstance(left, Symbol) or isinstance(right, Symbol):
-        return apply(table, left, right)
+        return apply(kind, left, right)
     try:
         return plain(left, right)
     except TypeError:
@@ -170,7 +170,7 @@ def _either(table: Any, plain: Callable[[Any, Any], Any], left: Any, right: Any)
 
 def power(base: Any, exp: Any) -> Any:
     """base ** exp of symbols or numbers; does not broadcast."""
-    return _either(POWER, lambda a, b: a ** b, base, exp)
+    return _either("power", lambda a, b: a ** b, base, exp)
 
 
 pow = power
@@ -178,17 +178,17 @@ pow = power
 
 def maximum(left: Any, right: Any) -> Any:
     """The larger of each pair, of symbols or numbers; does not broadcast."""
-    return _either(MAXIMUM, lambda a, b: a if a > b else b, left, right)
+    return _either("maximum", lambda a, b: a if a > b else b, left, right)
 
 
 def minimum(left: Any, right: Any) -> Any:
     """The smaller of each pair, of symbols or numbers; does not broadcast."""
-    return _either(MINIMUM, lambda a, b: a if a < b else b, left, right)
+    return _either("minimum", lambda a, b: a if a < b else b, left, right)
 
 
 def hypot(left: Any, right: Any) -> Any:
     """sqrt(left ** 2 + right ** 2) of symbols or numbers; does not broadcast."""
-    return _either(HYPOT, np.hypot, left, right)
+    return _either("hypot", np.hypot, left, right)
 
 
 def split_v2(ary: Symbol, indices_or_sections: int | Sequence[int], axis: int = 0,
