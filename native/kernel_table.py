@@ -325,7 +325,7 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("shuffle", "draws", ">out:any =stream:random data:any >scratch:any", "rows width",
            doc="Rows of `width` bytes in random order; scratch is 3 times 8 bytes a row, and 8."),
     Kernel("concat_channels", "concat", ">out parts*5", "rows columns #parts widths*5",
-           doc="The rows of up to NDRT_JOINED_MOST arrays one behind the other."),
+           doc="Concatenates the rows of up to NDRT_JOINED_MOST arrays."),
     Kernel("concat_scaled", "concat", ">out factors shifts parts*7",
            "rows columns #parts rectify:flag widths*7",
            doc="The same of up to NDRT_SCALED_MOST arrays, each column times its factor plus its "

@@ -1,6 +1,6 @@
 """WideCall: runs an operator in float32 on arrays of float16 and bfloat16.
 
-oneDNN and the kernels of this package support few operators in 16 bits, on many CPUs none. The
+oneDNN and the native kernels support few operators in 16 bits, on many CPUs none. The
 inputs are widened into scratch, the float32 implementation runs in the layouts that suit it, and
 each result is rounded once.
 """

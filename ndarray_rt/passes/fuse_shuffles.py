@@ -1,4 +1,4 @@
-"""Lets convolutions read channels that a graph shuffles where they are."""
+"""Lets convolutions read shuffled channels in place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Shuffle(NamedTuple):
 
 def fuse_shuffles(heads: Sequence[Entry], facts: Facts) -> Heads:
     """A 1x1 convolution behind a channel shuffle (a reshape, a transpose and a reshape) reads the
-    channels where they are; a depthwise convolution between the two has its filters in the other
+    channels in place; a depthwise convolution between the two has its filters in the other
     order then (float32). Other shuffles become one node, which keeps the layout."""
     def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
         if _is_pointwise(node, facts):
@@ -37,8 +37,8 @@ def fuse_shuffles(heads: Sequence[Entry], facts: Facts) -> Heads:
 
 
 def _shuffle_of(node: Node, facts: Facts) -> _Shuffle | None:
-    """What a node is the shuffle of: the last reshape of three nodes, of which nobody reads the
-    others."""
+    """The shuffle that ends in this node: the last reshape of three nodes, the others of which no
+    other node reads."""
     if node.op is None or not node.op.reshapes or facts.is_open(node.outputs[0]):
         return None
     turned = node.inputs[0]
@@ -104,7 +104,7 @@ def _is_depthwise(node: Node, facts: Facts) -> bool:
 
 
 def _is_pointwise(node: Node, facts: Facts) -> bool:
-    """The package's kernel for shuffled channels can do it."""
+    """The native kernel for shuffled channels can do it."""
     if not _is_layer(node, facts):
         return False
     params: Any = node.params
@@ -113,7 +113,7 @@ def _is_pointwise(node: Node, facts: Facts) -> bool:
 
 
 def _adds_or_bounds(node: Node, facts: Facts) -> bool:
-    """All that is done to the result is to add something of its shape and to keep it within bounds.
+    """The result is only added to something of its shape, and clamped.
     """
     params: Any = node.params
     chain = chain_of_params(params)

@@ -1,7 +1,7 @@
-/* Rows of several arrays one behind the other: channels of channels-last images joined, as they are
- * or normalized on the way.
+/* Concatenates the rows of several arrays, which are the channels of channels-last images,
+ * unchanged or normalized on the way.
  *
- * Threads share the rows, as the kernels do that make the parts and read the result. */
+ * Threads share the rows, as do the kernels that make the parts and read the result. */
 #include <omp.h>
 
 #include "ndrt_args.h"

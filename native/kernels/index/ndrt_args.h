@@ -213,7 +213,7 @@ static inline ndrt_sequence_last_grad_args ndrt_read_sequence_last_grad(const nd
     };
 }
 
-/* The rows of up to NDRT_JOINED_MOST arrays one behind the other. */
+/* Concatenates the rows of up to NDRT_JOINED_MOST arrays. */
 typedef struct {
     float *out; const float *const *parts; int64_t rows; int64_t columns; int nparts;
     const int64_t *widths;

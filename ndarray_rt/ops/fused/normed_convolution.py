@@ -1,9 +1,9 @@
 """_fused_normed_Convolution: a 1x1 convolution of several tensors, normalized before it.
 
-Dense blocks read all tensors before them, one behind the other along the channels, each time with
-other factors and shifts. Here nothing is put one behind the other in memory: a strip of pixels at
-a time is gathered, normalized and rectified in memory that stays in a core's cache, and multiplied
-with the weights there.
+Layers of dense blocks read the concatenation of all tensors before them along the channels, each
+with its own factors and shifts. The concatenation is never materialized: one strip of pixels at a
+time is gathered, normalized and rectified in a buffer that stays in a core's cache, and multiplied
+by the weights there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ..nn.pointwise_convolution import product
 from .params import PostOpParams
 from .post_ops import apply_chain, chain_bounds, num_operands, post_specs
 
-# the product of so many rows, written
+# (rows, data, result): multiplies rows by the weight
 Multiply = Callable[[int, Mem, Mem], None]
 
 ROWS_STEP = 16
@@ -53,7 +53,7 @@ ROWS_STEP = 16
 
 @params_class
 class NormedConvolutionParams(plain.ConvolutionParams, PostOpParams):
-    num_args: int = how_many(doc="how many tensors are read, one behind the other")
+    num_args: int = how_many(doc="how many tensors are concatenated")
     act_type: str = choice("relu", "none", default="relu",
                            doc="what is done to the normalized values")
 
@@ -160,9 +160,9 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
 
 
 class _Product(NamedTuple):
-    """The products of strips of so many channels, of so many pixels in all, with the weight.
+    """The products of strips of pixels, of this many channels, with the weight.
 
-    An implementation leaves in `found` what multiplies a strip.
+    An implementation leaves the function that multiplies a strip in `found`.
     """
 
     params: NormedConvolutionParams
@@ -253,9 +253,8 @@ register(OpDef("_fused_normed_Convolution", NormedConvolutionParams, inputs=inpu
                compute_ex=compute_ex, refuses=refuses, is_fused=True,
                no_gradient="it is for inference", per_sample=True, flops=flops,
                layout_cost=convolution_cost,
-               doc="A convolution with a window of one pixel of tensors one behind the other "
-                   "along the channels, after each channel was multiplied, shifted and "
-                   "rectified.\n\n"
+               doc="A 1x1 convolution of tensors concatenated along the channels, after each "
+                   "channel was multiplied, shifted and rectified.\n\n"
                    "data0 to dataN (N, channels, ...), scale and shift (all channels,), weight "
                    "(num_filter, all channels, 1, ...), bias (num_filter,). Made by passes. "
                    "Source: oneDNN inner product with post-ops, and a kernel that gathers."))

@@ -1,4 +1,4 @@
-"""_scale_batch_norm: gamma and beta of a batch norm that a factor or a summand stands behind."""
+"""_scale_batch_norm: gamma and beta of a batch norm that a factor or a summand follows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """_fused_separable_Convolution: a depthwise separable convolution, and the expansion before it.
 
-The expansion makes several times as many channels as there were, for the depthwise convolution to
-read: more than a core's cache holds where images are large. In one kernel a few rows at a time go
-through all of it, and what lies between is never there as a whole.
+The expansion multiplies the number of channels: where images are large, its result exceeds a
+core's cache. One kernel takes a few rows at a time through all three layers, so that the tensors
+between them are never materialized.
 """
 
 from __future__ import annotations

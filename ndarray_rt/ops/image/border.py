@@ -20,10 +20,10 @@ MODES = {1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}
 
 @params_class
 class BorderParams(Params):
-    top: int = integer(low=0, doc="so many rows above")
-    bot: int = integer(low=0, doc="so many rows below")
-    left: int = integer(low=0, doc="so many columns on the left")
-    right: int = integer(low=0, doc="so many columns on the right")
+    top: int = integer(low=0, doc="rows to add above")
+    bot: int = integer(low=0, doc="rows to add below")
+    left: int = integer(low=0, doc="columns to add on the left")
+    right: int = integer(low=0, doc="columns to add on the right")
     type: int = integer(0, low=0, high=ISOLATED,
                         doc="what is there: 0 numbers, 1 the last pixel, 2 the image "
                             "mirrored (cba|abc), 3 its other side, 4 the image mirrored round its "

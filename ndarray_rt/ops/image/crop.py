@@ -21,8 +21,8 @@ from .shapes import need_depth, need_images
 class CropParams(Params):
     x: int = integer(low=0, doc="the first column")
     y: int = integer(low=0, doc="the first row")
-    width: int = integer(low=1, doc="so many columns")
-    height: int = integer(low=1, doc="so many rows")
+    width: int = integer(low=1, doc="columns of the result")
+    height: int = integer(low=1, doc="rows of the result")
 
     @property
     def place(self) -> tuple[Any, ...]:

@@ -15,8 +15,7 @@ from ..._array.layout import AnyArray
 from ..blas import MIB, Blas, Buffers, need_room, uses_blas
 
 _BLOCK = 32  # rows that are solved one by one
-# address space that scipy and the BLAS it brings take while they are loaded: with less, OpenBLAS
-# waits for ever
+# address space that loading scipy and its BLAS takes: with less, OpenBLAS hangs
 _LOADING = 192 * MIB
 
 

@@ -1,5 +1,5 @@
-"""Convolutions of images one pixel wide, seen as images one pixel high: in channels-last layouts
-these are the same bytes, and oneDNN's kernels go along rows, of which each pixel here is one."""
+"""Convolutions of images one pixel wide, run on the same bytes seen as images one pixel high:
+oneDNN's kernels work along rows, and here each row has one pixel. Channels-last layouts only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .conv_geometry import Geometry
 
 
 def is_column(geo: Geometry, data: Shape, out: Shape) -> bool:
-    """It goes along columns only."""
+    """The image and the window are one pixel wide."""
     return (geo.groups == 1 and len(geo.kernel) == 2 and geo.kernel[1] == data[3] == out[3] == 1
             and data[2] > 1)
 
@@ -45,7 +45,7 @@ def _run(ctx: OpContext, call: ConvolutionCall) -> None:
 
 
 def turned(shape: Shape) -> Shape:
-    """The last two axes the other way round."""
+    """With the last two axes swapped."""
     return (*shape[:-2], shape[-1], shape[-2])
 
 

@@ -110,7 +110,7 @@ OF_WEIGHTS = (
 
 
 def compute_ex(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output]) -> None:
-    """The gradients that are asked for."""
+    """Computes the gradients that are requested."""
     dy, x, w = ins
     with_bias = not p.no_bias and outs[2].requested
     call = BackwardCall(p, p.geometry(), dy, x, w, outs, with_bias, [])

@@ -32,7 +32,7 @@ def _kind(p: Any, channels: int) -> str:
 
 
 def convolution_cost(p: Any, data: Shape, out: Shape) -> LayoutCost:
-    """Of a convolution of inputs and outputs so shaped."""
+    """The cost of a convolution with data and output of these shapes."""
     kind = _kind(p, data[1])
     flops = 2.0 * prod(out) * data[1] // p.num_group * prod(p.kernel)
     moved = 4.0 * (prod(data) + prod(out))

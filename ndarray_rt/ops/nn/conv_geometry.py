@@ -1,7 +1,7 @@
 """Windows sliding over spatial dimensions, shared by convolution and deconvolution.
 
-The numpy code here is the definition of both: forward multiplies the weights with what a few rows
-of outputs meet, backward does one matrix product for each place in the kernel.
+The numpy code here is the definition of both: forward multiplies the weights by the windows of
+a few rows of outputs, backward does one matrix product for each place in the kernel.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _IN_CACHE = 1 << 19
 
 def _places(geo: Geometry, out: Shape) -> Iterator[tuple[int, Any, Any]]:
     """For each group and place in the kernel: the group, the index of that place in the group's
-    weights, and the index of what it meets in the padded input (N, groups, C, *spatial)."""
+    weights, and the index of its inputs in the padded data (N, groups, C, *spatial)."""
     for place in product(*map(range, geo.kernel)):
         met = tuple(slice(at * d, at * d + (n - 1) * s + 1, s)
                     for at, d, s, n in zip(place, geo.dilate, geo.stride, out, strict=True))
@@ -121,7 +121,7 @@ def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape,
     if set(geo.kernel) == set(geo.stride) == {1}:
         multiply(weight, padded.reshape(n, groups, channels, -1), y)
         return whole
-    # a few rows at a time, so that what each output meets stays in the caches
+    # a few rows at a time, so that their windows stay in the caches
     row = terms * prod(out_dims[1:]) * x.itemsize
     rows = min(out_dims[0], max(1, _IN_CACHE // row))
     met = np.empty((channels, *geo.kernel, rows, *out_dims[1:]), x.dtype)
@@ -140,7 +140,7 @@ def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape,
 
 
 def _met(place: Sequence[int], geo: Geometry, begin: int, out: Shape) -> tuple[slice, ...]:
-    """What a place in the kernel meets in the padded input, of outputs from row `begin` on."""
+    """The inputs of a place in the kernel, for outputs from row `begin` on; the data is padded."""
     starts = (begin, *[0] * (len(out) - 1))
     return tuple(slice(first := at * d + start * s, first + (count - 1) * s + 1, s)
                  for at, d, s, count, start in

@@ -2,8 +2,8 @@
 those of 3x3 and strided ones of one pixel as an implicit GEMM.
 
 oneDNN's depthwise kernels load a vector of data for each multiply-add, and its first convolution of
-a network wastes a third of its time where windows are small. Its other kernels for AVX2 multiply
-what lies in the padding of small images too, and do not ask for weights ahead.
+a network wastes a third of its time where windows are small. Its other kernels for AVX2 also
+multiply the padding of small images, and do not prefetch weights.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FEW_CHANNELS_STRIDES = ((1, 1), (2, 2), (4, 4))
 
 
 def _accepts(call: ConvolutionCall) -> str | None:
-    """What neither kernel can do."""
+    """Why neither direct convolution can do it."""
     geo = call.geo
     if call.epilogue is None or call.epilogue.added is not None:
         return "more is done to the result than to keep it within bounds"

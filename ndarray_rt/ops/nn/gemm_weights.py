@@ -1,4 +1,4 @@
-"""How products of rows and a weight read the two, best first. Runs nothing."""
+"""The layouts in which GEMMs read data and weight, best first. Runs nothing."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ...storage.primitive import Primitive
 class Reading(NamedTuple):
     """How an inner product reads data and weight.
 
-    `source` is the layout that the data is in, `packed` the weight's, where the primitive sees the
-    same bytes as `src` and `weights`, with other dims; None: the weight's is the primitive's own.
+    `source` is the data's layout and `packed` the weight's; the primitive sees the same bytes as
+    `src` and `weights`, which may have other dims. None: the weight has the primitive's layout.
     """
 
     source: MemDesc
@@ -36,8 +36,8 @@ class Reading(NamedTuple):
 
 def readings(rows: MemDesc, weight: NDArray, given: MemDesc | None, packed: bool) -> list[Reading]:
     """All ways, best first. `rows`: the data as a dense matrix; `given`: the special layout that it
-    is in; `packed`: the weight is kept packed. Without a place to keep it, packing costs more than
-    it gains.
+    has; `packed`: the weight is prepacked. Without a place to keep it, packing costs more than it
+    gains.
     """
     if not packed:
         return [Reading(rows, rows, default_desc(weight.dtype, weight.shape))]
@@ -55,14 +55,14 @@ def readings(rows: MemDesc, weight: NDArray, given: MemDesc | None, packed: bool
 
 
 def chosen(prim: Primitive, ways: list[Reading]) -> Reading:
-    """The way that a primitive reads its operands that was made for the first way that can be."""
+    """The one of `ways` that the primitive was made for."""
     return next(way for way in ways if way.src is prim.src
                 and (way.weights.is_any or way.weights is prim.weights))
 
 
 def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
-    """Of a weight seen as `dims`, that is kept packed: how it is packed already comes first, so
-    that products of other batches find it so; what is left to oneDNN comes last."""
+    """Layouts to try for a prepacked weight seen as `dims`: its present one first, so that products
+    of other batches share it, and oneDNN's own choice last."""
     free = any_desc(weight.dtype, dims)
     found = weight._chunk.mkl_mem
     if (found is not None and not weight.is_view and found.dims == dims
@@ -81,7 +81,7 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
 
 
 def block_width(columns: int) -> int:
-    """Columns of a block, for native kernels that may have to read few rows."""
+    """Columns of a block, for weights that the skinny GEMM may read, too."""
     is_wide = has_avx512() and columns >= LEAST_OF_WIDE
     return int(lib.NDRT_SKINNY_GEMM_WIDE if is_wide else lib.NDRT_SKINNY_GEMM_NARROW)
 

@@ -1,8 +1,8 @@
 """A convolution of a batch by a primitive of one image, run for each of its images.
 
-Making a primitive for a window takes about as long as running it on an image, as its code is
-written for the shape. One that knows nothing of the batch serves all batches, and its weights,
-packed once for all of them, stay in the caches from one image to the next.
+Making a primitive takes about as long as running it on an image, as code is generated for its
+shape. A primitive for one image serves all batch sizes, and the weights, packed once for all of
+them, stay in the caches from one image to the next.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def _compute(ctx: OpContext, call: ConvolutionCall) -> None:
 
 
 def _image(shape: Shape) -> Shape:
-    """That of one image of a batch."""
+    """The shape of one image of a batch."""
     return (1, *shape[1:])
 
 
 class _Given(NamedTuple):
-    """An argument of the first image, and how many bytes further that of each next one is."""
+    """An argument of the first image, and the stride in bytes to that of the next one."""
 
     arg: int
     mem: Mem
@@ -115,7 +115,7 @@ def _run(ctx: OpContext, fused: Fused, chain: Chain, operands: Sequence[NDArray]
 
 def _operands(ctx: OpContext, fused: Fused, chain: Chain, operands: Sequence[NDArray],
               seen: MemDesc) -> list[_Given]:
-    """What post-ops read, but what the destination holds; the same for each image where it is
+    """The operands of post-ops, except one that the destination holds; the same for each image if
     broadcast along the batch."""
     made: list[_Given] = []
     positions = [i for i, op in enumerate(chain) if op.has_operand]

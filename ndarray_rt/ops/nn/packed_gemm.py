@@ -48,7 +48,7 @@ class NativeEpilogue(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """What kernels of products read."""
+    """What GEMM kernels read."""
 
     data: Mem
     weight: Mem
@@ -162,9 +162,9 @@ PACKED_GEMM = Implementation[GemmCall](
 def run_packed_gemm(ctx: OpContext, dims: tuple[int, int, int, int], sources: Operands,
                    out: Output, seen: MemDesc, epilogue: NativeEpilogue, groups: int = 1,
                    shuffled: int = 1) -> None:
-    """Writes the products of data, weight and bias, in the layout `seen`. `dims` are rows,
-    features, columns, and columns of a block of the weight; features and columns are those of one
-    of `groups`. The data is read as its channels shuffled from so many groups."""
+    """Writes data times weight plus bias in the layout `seen`. `dims` are rows, features, columns,
+    and columns of a block of the weight; features and columns are those of one of `groups`. The
+    data is read as its channels shuffled from `shuffled` groups."""
     (rows, features, columns, width), (data, weight, bias) = dims, sources
     added = None
     if epilogue.added is not None:
@@ -193,7 +193,7 @@ def packed_for_pixels(weight: NDArray, groups: int = 1) -> tuple[int, MemDesc]:
 
 def packed_for(weight: NDArray, given: MemDesc | None, widths: Sequence[int],
                ) -> tuple[int, MemDesc | None]:
-    """Columns of a block, and the layout: the one that the weight is in, if it is one of these, so
+    """Columns of a block, and the layout: the weight's present layout if it is one of these, so
     that it is not packed again for another number of rows; else that of the first width."""
     found = weight._chunk.mkl_mem
     if found is not None:

@@ -1,6 +1,5 @@
-"""Convolutions with a window of one pixel as products of matrices, which is what they are in
-channels-last layouts: oneDNN's inner product computes them faster than its convolution does, and
-the packed GEMM those of small images."""
+"""1x1 convolutions as matrix products, which they are in channels-last layouts: oneDNN's inner
+product is faster than its convolution, and the packed GEMM faster still for small images."""
 
 from __future__ import annotations
 
@@ -95,8 +94,8 @@ def _pays_for_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
 
 
 def run_pixels(ctx: OpContext, call: ConvolutionCall, shuffled: int = 1) -> None:
-    """Computes what `accepts_pixels` accepts, of the data's channels shuffled from so many groups.
-    """
+    """Computes what `accepts_pixels` accepts; the data is read as its channels shuffled from
+    `shuffled` groups."""
     data, weight, epilogue, groups = call.data, call.weight, call.epilogue, call.geo.groups
     assert epilogue is not None
     width, packed = packed_for_pixels(weight, groups)

@@ -44,7 +44,7 @@ class Windows(NamedTuple):
 
     @property
     def has_empty(self) -> bool:
-        """Some window meets no data."""
+        """Some window lies in the padding only."""
         return any(p >= k or self.beyond(axis) >= k
                    for axis, (p, k) in enumerate(zip(self.pad, self.kernel, strict=True)))
 
@@ -128,7 +128,8 @@ def spread_windows(dy: AnyArray, win: Windows) -> AnyArray:
 def divisors(win: Windows, include_pad: bool) -> AnyArray:
     """What the sum over each window is divided by for the average; 1 for empty windows.
 
-    Padding in front and as much behind counts when it is included, what lies beyond never does.
+    With `include_pad` padding counts, of the same width at both ends; windows may reach beyond it,
+    which never counts.
     """
     total = np.ones((1,) * len(win.out), np.int64)
     for axis, (dim, kernel, stride, pad) in enumerate(zip(win.data, win.kernel, win.stride,

@@ -1,4 +1,4 @@
-"""SequenceMask: what lies behind the end of each sequence becomes one value."""
+"""SequenceMask: sets the elements after the end of each sequence to one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How native kernels (random/draws.c) are asked for random numbers. Registers no operator."""
+"""Calls of the native kernels that draw (random/draws.c). Registers no operator."""
 
 from __future__ import annotations
 

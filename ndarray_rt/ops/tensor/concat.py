@@ -1,4 +1,4 @@
-"""Concat: arrays one behind the other along an axis."""
+"""Concat: concatenates arrays along an axis."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[O
 
 def _concat_channels(ctx: OpContext, ins: list[NDArray], axis: int, first: MemDesc,
                      out: Output) -> bool:
-    """Channels of channels-last images one behind the other, by a native kernel whose threads keep
-    to their rows; False where it is another join, or one of more than NDRT_JOINED_MOST arrays."""
+    """Concatenates the channels of channels-last images, by a native kernel whose threads keep to
+    their rows; False for other axes or layouts, or more than NDRT_JOINED_MOST arrays."""
     dtype = ins[0].dtype
     if (axis != 1 or len(ins) > lib.NDRT_JOINED_MOST or len(out.shape) < 3 or 0 in out.shape
             or first.same_as != channels_last_desc(dtype, ins[0].shape).same_as
@@ -204,7 +204,7 @@ register(OpDef("Concat", ConcatParams, inputs=input_names, infer_shape=infer_sha
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient, num_args="num_args", aliases=("concat",),
                joins_axis=lambda p: int(p.dim), per_sample=lambda p, rank: p.dim % rank != 0,
-               doc="Puts num_args arrays one behind the other along the axis dim.\n\n"
+               doc="Concatenates num_args arrays along the axis dim.\n\n"
                    "Their shapes agree but for that axis; one dtype, which the output has too. "
                    "Source: MXNet's Concat; oneDNN concat."))
 register(OpDef("_rnn_param_concat", ConcatParams, inputs=input_names,

@@ -57,7 +57,7 @@ def infer_type(p: NoParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, Ty
 
 
 class Step(NamedTuple):
-    """The j-th point of each sample that has so many; the last step is the end of time."""
+    """The j-th point of each sample that has one; the last step is the end of time."""
 
     at: Any  # where it is in arrays (n, k)
     passed: AnyArray  # time since the last point of the same mark

@@ -126,6 +126,6 @@ register_linear("tile", TileParams, tiled_shape, tile, tile_back,
                      "stands before its first.", "tile"),
                 compute_ex=compute_ex_tile, refuses=refuses_tile)
 register_linear("repeat", RepeatParams, repeated_shape, repeat, repeat_back,
-                _doc("Each element of data repeats times, one behind the other.\n\nAlong one axis, "
+                _doc("Each element of data, `repeats` times in a row.\n\nAlong one axis, "
                      "or of data as one row: then the output has rank 1.", "repeat"),
                 compute_ex=compute_ex_repeat, refuses=refuses_repeat)

@@ -124,7 +124,7 @@ def infer_shape(p: P, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, Shape
 
 
 def _places_dtype(p: P) -> DType:
-    # of hidden places nobody asks the dtype: they are exact
+    # hidden places have no dtype that a user chose: they are exact
     if isinstance(p, SortParams) or (isinstance(p, TopkParams) and p.ret_typ == "value"):
         return INT32
     return find_dtype(p.dtype)

@@ -54,12 +54,12 @@ Curve = Callable[[Term, Term], Term]
 
 
 class Unary(NamedTuple):
-    """A function and its slope: all that is said of it in one place.
+    """All about a function and its slope.
 
     `forward` gets its argument in a float dtype. `slope` is a function of x, or with `from_output`
-    of y; None: zero everywhere. `curve` is the slope's own, for gradients of the gradient; None:
-    there are none of these, CONSTANT: the slope has none wherever there is one. `whole`: the
-    function of integers, where it is not the float one cut off. `single`: MXNet computes integers
+    of y; None: zero everywhere. `curve` is the slope of the slope, for second gradients; None:
+    there is none; CONSTANT: it is zero wherever it exists. `whole`: the function of integers, if it
+    is not the truncated float one. `single`: MXNet computes integers
     in float, not in double. `known_as` is what passes take it for, where that is not its name.
     """
 

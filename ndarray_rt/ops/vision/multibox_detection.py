@@ -65,7 +65,7 @@ def _settle(p: MultiBoxDetectionParams, rows: AnyArray) -> None:
     order = by_score(rows[:, 1])
     most = p.nms_topk if 0 < p.nms_topk < len(rows) else len(rows)
     best = rows[order[:most]]
-    # as in MXNet, what lies behind the best ones loses nothing but its class
+    # as in MXNet, boxes after the best ones lose only their class
     rows[most:, 0] = -1
     area = (best[:, 4] - best[:, 2]) * (best[:, 5] - best[:, 3])
     kept = keep_best(best[:, 2:], area, None if p.force_suppress else best[:, 0].copy(),
@@ -79,7 +79,7 @@ def compute(ctx: OpContext, p: MultiBoxDetectionParams, ins: list[AnyArray],
     prob, loc, anchor = (wide(x) for x in ins)
     made = np.full(outs[0].shape, -1, prob.dtype)
     if made.size and prob.shape[1] > 1:
-        # what is no number is never the best
+        # NaN is never the best
         scores = np.where(np.isnan(prob[:, 1:]), -np.inf, prob[:, 1:])
         best, kind = scores.max(1), scores.argmax(1)
         boxes = _decode(p, loc.reshape(*loc.shape[:1], -1, 4), anchor[0])

@@ -137,7 +137,7 @@ def compute(ctx: OpContext, p: ProposalParams, ins: list[AnyArray],
         score = prob[i, count:].transpose(1, 2, 0).copy()
         shifts = pred[i].reshape(count, 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
         boxes = _moved(p, anchors, shifts, info)
-        # what lies beyond the image is padding of the batch
+        # places beyond the image are padding of the batch
         ends = np.clip(info[:2] / np.float32(p.feature_stride), 0, (height, width))
         rows, columns = map(int, ends)
         score[rows:], score[:, columns:] = -1, -1
@@ -148,7 +148,7 @@ def compute(ctx: OpContext, p: ProposalParams, ins: list[AnyArray],
         flat[small] = -1
         order = by_score(flat)[:most]
         kept = order[_kept(p, boxes[order], min(p.rpn_post_nms_top_n, most))]
-        # too few of them come again
+        # if there are too few, they are repeated
         kept = np.resize(kept, p.rpn_post_nms_top_n)
         regions[i, :, 0], regions[i, :, 1:] = i, boxes[kept]
         scores[i, :, 0] = flat[kept]

@@ -72,7 +72,7 @@ def compute(ctx: OpContext, p: ROIPoolingParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     data, rois = wide(ins[0]), wide(ins[1])
     images, channels, height, width = data.shape
-    # what is no number is never the largest
+    # NaN is never the largest
     source = np.where(np.isnan(data), -np.inf, data)
     made = np.zeros(outs[0].shape, data.dtype)
     found = np.full(outs[0].shape, -1, np.int32)

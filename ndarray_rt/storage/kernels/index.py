@@ -122,7 +122,7 @@ def sequence_last_grad(*, dx: Mem, dy: Mem, lengths: Mem, rows: int, columns: in
 
 def concat_channels(*, out: Mem, parts: Sequence[Mem], rows: int, columns: int,
                     widths: Sequence[int]) -> KernelCall:
-    """The rows of up to NDRT_JOINED_MOST arrays one behind the other."""
+    """Concatenates the rows of up to NDRT_JOINED_MOST arrays."""
     return KernelCall(lib.NDRT_KERNEL_CONCAT_CHANNELS, (out, *parts), (rows, columns, len(parts),
                       *widths), ())
 
