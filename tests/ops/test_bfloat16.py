@@ -16,7 +16,7 @@ from ndarray_rt.op.registry import find
 from ndarray_rt.testing.case import RTOL, Case
 from ndarray_rt.testing.derive import known_calls
 
-from .case_table import all_cases, unique_ids
+from ..case_table import all_cases, unique_ids
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 NARROW = find_dtype("bfloat16")

@@ -15,7 +15,7 @@ from ndarray_rt import config
 from ndarray_rt.errors import NdrtError, ParameterError, ShapeError, TypeMismatch
 from ndarray_rt.op.dispatch import Dispatched, observe
 
-FOLDER = Path(__file__).parent / "data" / "mxnet_rnn"
+FOLDER = Path(__file__).parents[1] / "data" / "mxnet_rnn"
 Array = np.ndarray[Any, Any]
 
 

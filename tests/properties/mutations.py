@@ -51,8 +51,8 @@ from tests.properties.storage.machine import StorageMachine
 
 # where the array contract is tested
 ALL = ("tests/storage", "tests/ndarray", "tests/properties/test_storage_machine.py",
-       "tests/properties/test_layout_round_trip.py", "tests/test_dispatch.py",
-       "tests/test_regressions.py", "tests/graph/test_executor.py", "tests/graph/test_joins.py",
+       "tests/properties/test_layout_round_trip.py", "tests/ops/test_dispatch.py",
+       "tests/ops/test_regressions.py", "tests/graph/test_executor.py", "tests/graph/test_joins.py",
        "tests/graph/test_inference.py", "tests/graph/test_computed_weights.py",
        "tests/graph/test_runs_ahead.py", "tests/native/test_chunk.py")
 

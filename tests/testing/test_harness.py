@@ -26,7 +26,7 @@ from ndarray_rt.testing.memory_kinds import is_padded, layout_of, possible
 from ndarray_rt.testing.runtimes import NumpyRuntime, OneDnnRuntime, Runtime
 from ndarray_rt.testing.subject import Subject, subject_of
 
-from .case_table import all_cases
+from ..case_table import all_cases
 
 SHAPE = (2, 20, 2, 3)
 

@@ -22,8 +22,8 @@ from ndarray_rt.testing.runtimes import OneDnnRuntime
 from ndarray_rt.testing.subject import subject_of
 from ndarray_rt.testing.tally import Tally
 
-from .case_table import all_cases
-from .combinations import LEAST, Run
+from ..case_table import all_cases
+from ..combinations import LEAST, Run
 
 STREAM = Stream()
 VALUE = np.random.default_rng(0).uniform(-1, 1, (2, 20, 2, 3)).astype(np.float32)
