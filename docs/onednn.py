@@ -1,4 +1,4 @@
-"""Writes docs/onednn.md: which oneDNN primitives and kernels of this package computed each operator
+"""Writes docs/onednn.md: which oneDNN primitives and native kernels computed each operator
 in the harness's cases, their share of the calls, and why NumPy computed the others.
 
 Takes some minutes; what it finds depends on the machine's instruction set.
@@ -62,7 +62,7 @@ def main() -> None:
     lines = ["# Operators and oneDNN", "",
              "Written by `make docs-onednn`: the harness's calls of each operator on the native "
              f"path ({text(lib.ndrt_engine_isa())}), in every kind of memory and with every "
-             "request. `ndrt:...` are kernels of this package. Where neither computes, NumPy "
+             "request. `ndrt:...` are native kernels. Where neither computes, NumPy "
              "does, for the reasons given.", "",
              "| operator | computed by | share of calls | NumPy where |", "|---|---|---|---|"]
     lines += [seen[op.name].row(op.name) for op in REGISTRY.ops() if op.name in seen]

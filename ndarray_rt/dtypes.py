@@ -100,7 +100,7 @@ def is_float(value: DType) -> bool:
 
 
 def in_float32(value: DType) -> bool:
-    """oneDNN and the kernels of this package compute it in float32: so they do numbers of 16 bits,
+    """oneDNN and the native kernels compute it in float32: so they do numbers of 16 bits,
     whose results are rounded."""
     return value == FLOAT32 or is_half(value)
 

@@ -64,7 +64,7 @@ LEAST_IMAGE_WORK = 3_000_000
 # oneDNN's newer depthwise kernel is first in its list, but for images of at least this many pixels
 # the older one is up to 1.5 times as fast (with AVX2 for all sizes, 1.1 to 1.4 times).
 DEPTHWISE_PIXELS = 100 if has_avx512() else 0
-# For images of at least this many pixels the depthwise kernel of this package is faster than both.
+# For images of at least this many pixels the native depthwise kernel is faster than both.
 # With AVX2 it takes up to 1.35 times as long for smaller images, and up to 1.1 times where the
 # pixels that it reads are a multiple of this many numbers apart: those map to the same sets of the
 # L1 cache.

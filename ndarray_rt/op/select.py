@@ -176,5 +176,5 @@ class Selection(Generic[C]):
 
     @property
     def has_libraries(self) -> bool:
-        """On this CPU there are kernels of this package and of oneDNN to choose from."""
+        """On this CPU there are native kernels and oneDNN's to choose from."""
         return len({one.library for one in self.implementations if one.level.is_here}) > 1

@@ -10,7 +10,7 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-enum { WIDEST = 16 }; /* channels that lie side by side and are summed together */
+enum { WIDEST = 16 }; /* contiguous channels that are summed together */
 
 typedef ndrt_batch_stats_args stats;
 
@@ -69,7 +69,7 @@ static void straight(float *out, const float *x, layout at, float mean, float sl
         out[i * at.block] = (x[i * at.block] - mean) * slope + shift;
 }
 
-/* Channels side by side, from `first` on; those that are not lost stay as they are. */
+/* Contiguous channels, from `first` on; those that are not lost stay as they are. */
 static void renew(const stats *k, layout at, int64_t first, int64_t width) {
     int lost[WIDEST], any = 0;
     for (int64_t c = 0; c < width; c++) any |= lost[c] = is_lost(k, at, first + c);

@@ -1,5 +1,5 @@
-/* Rows of contiguous elements brought to mean 0 and deviation 1, then by a factor and a shift of
- * each column: layer normalization.
+/* Layer normalization: rows of contiguous elements are brought to mean 0 and deviation 1, then
+ * multiplied by the factor, and moved by the shift, of each column.
  *
  * Sums are cut into blocks by the shape alone and each row is summed by one thread, so the bits do
  * not depend on the number of threads. */
@@ -11,7 +11,7 @@ typedef const ndrt_kernel_call kernel_call;
 
 enum { BLOCK = 4096, LANES = 32, FIRST = 8 };
 
-/* Sums of what x is above `shift` and of its squares. */
+/* Sums of x - shift and of its squares. */
 static void shifted_sums(const float *x, float shift, int64_t n, float *sums) {
     float one[LANES] = {0}, two[LANES] = {0}, sum = 0, square = 0;
     int64_t i = 0;
@@ -42,7 +42,7 @@ static void straight(float *out, const float *x, float mean, float inverse, cons
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * inverse * gamma[i] + beta[i];
 }
 
-/* The variance of a row, from sums of what its elements are above `shift`; *above: their mean. */
+/* The variance of a row, from sums of its elements minus `shift`; *above: the mean of these. */
 static double variance_from(const float *x, float shift, int64_t width, double *above) {
     double one = 0, two = 0;
     for (int64_t at = 0; at < width; at += BLOCK) {
@@ -55,7 +55,7 @@ static double variance_from(const float *x, float shift, int64_t width, double *
     return two / (double)width - *above * *above;
 }
 
-/* About the mean of a row: that of its first elements. */
+/* An estimate of a row's mean: the mean of its first elements. */
 static float near_mean(const float *x, int64_t width) {
     int64_t n = width < FIRST ? width : FIRST;
     double sum = 0;
@@ -70,7 +70,7 @@ static void normalize(const ndrt_norm_last_args *job, int64_t row) {
     double above;
     double var = variance_from(x, shift, width, &above);
     float mean = (float)((double)shift + above);
-    /* where the first elements are far from the others, both have lost digits; NaN is not less */
+    /* if the first elements are far from the others, both have lost digits; NaN is not less */
     if (!(above * above < var)) {
         var = variance_from(x, mean, width, &above);
         mean = (float)((double)mean + above);

@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) void finish(float *out, const float
     for (int64_t i = 0; i < n; i++) out[i] = x[i] * sum[i];
 }
 
-/* Channels from `from` on that lie side by side; x and out are a pixel's. */
+/* Contiguous channels, from `from` on; x and out are a pixel's. */
 static void side_by_side(float *out, const float *x, const response *by, int64_t from, int64_t n) {
     float sum[STRIP] = {0};
     for (int64_t j = -by->reach; j <= by->reach; j++) {

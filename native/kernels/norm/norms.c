@@ -71,7 +71,7 @@ static void sloped(float *out, const float *dy, const float *x, row_slope s, int
 }
 
 /* A row's sums, block by block; with few rows the team shares the blocks. Rows of one block enter
- * no region: that costs as much as hundreds of elements, also with one thread. */
+ * no parallel region, which costs as much as hundreds of elements even with one thread. */
 static double row_sum(const float *x, int64_t width, blocks cut, int nthreads) {
     if (cut.count == 1) return (double)sum_of(x, width);
     float partial[MAX_BLOCKS];

@@ -200,7 +200,7 @@ def _weights_layout(call: Call, prims: Sequence[Primitive], subject: Subject) ->
         return "-"
     array, store = call.step.ins[at], subject.context.packed
     descs = [prim.desc_or_none(Arg.WEIGHTS) for prim in prims if prim.kind is not Kind.REORDER]
-    # for a kernel of this package: the layout of the array, or of its packed copy
+    # for a native kernel: the layout of the array, or of its packed copy
     descs.append(array._chunk.mkl_mem)
     if store is not None and not subject.is_train:
         descs += store.layouts(array)

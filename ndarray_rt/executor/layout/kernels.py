@@ -1,4 +1,4 @@
-"""Chooses between this package's kernels and oneDNN's for products and recurrent layers."""
+"""Chooses between native kernels and oneDNN's for dense layers, matrix products and RNNs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..tuning.table import Machine, node_key
 
 
 def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[Node]:
-    """The nodes that kernels of this package can compute; if the plan does not choose for one, its
+    """The nodes that native kernels can compute; if the plan does not choose for one, its
     operator's rule does."""
     return [node for node in nodes if node.op is not None and node.op.layout_cost is None
             and isinstance(node.op.compute_ex, Selection) and node.op.compute_ex.has_libraries

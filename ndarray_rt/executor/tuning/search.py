@@ -61,8 +61,8 @@ class Tuned:
 
     Plans are named by layouts: "channels-last", "blocked", or "mixed" if the cheapest choice per
     node is neither; with "in tiles of N" if first layers run for N samples of the batch at a time.
-    After a comma follows whose kernels compute products and recurrent layers: "ours" (this
-    package's), "oneDNN", or "mixed". A graph without a choice of layouts has plans named by kernels
+    After a comma follows whose kernels compute products and recurrent layers: "ours" (native
+    ones), "oneDNN", or "mixed". A graph without a choice of layouts has plans named by kernels
     only, and "usual", where each operator follows its own rule.
 
     `milliseconds` are times of whole runs, `variants` maps nodes by name to their layout or kernel
@@ -233,8 +233,7 @@ class _Search:
             self._measure(others, beside=best)
 
     def search_kernels(self, products: Sequence[Node]) -> None:
-        """Tries this package's kernels and oneDNN's in the best plan so far, or in the usual
-        one."""
+        """Tries native kernels and oneDNN's in the best plan so far, or in the usual one."""
         facts, layouts = self._graph.facts, self._best() if self.measured else ""
         usual = layouts or USUAL
         base = self.choices[usual] if layouts else Choice({}, self._usual)
@@ -268,7 +267,7 @@ class _Search:
             self._measure_plans({name(MIXED): cheapest}, beside=usual)
 
     def _kernels_issued(self, name: str) -> dict[NodeKey, list[tuple[int, ...]]]:
-        """For each set of equal nodes, the kernels of this package that a plan runs for them."""
+        """For each set of equal nodes, the native kernels that a plan runs for them."""
         found: dict[NodeKey, list[tuple[int, ...]]] = {}
         for call in self.measured[name].calls:
             if call.planned.node.inputs:

@@ -61,7 +61,7 @@ def matrix_dims(shape: Shape) -> tuple[int, int]:
 
 NOT_POINTWISE = "windows, strides or groups"
 
-# ---- by the package's kernels -------------------------------------------------------------------
+# ---- by native kernels --------------------------------------------------------------------------
 
 
 def _of_one_pixel(call: ConvolutionCall) -> GemmCall | str:
