@@ -360,6 +360,15 @@ KERNELS: tuple[Kernel, ...] = (
            "NDRT_WHOLE_BLOCK filters: y, for each 2 of x channels: filters 2), padded with zeros; "
            "scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an "
            "even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads."),
+    Kernel("dynamic_dense", "dynamic_dense",
+           ">out data weights:any scales >scratch:any bias?",
+           "rows features columns is_signed:flag per_tensor:flag",
+           doc="Rows of floats times 8-bit weights, rounded to 8 bits when they come: int8 around "
+           "0, or uint8 from the least number to the greatest; each in its own range, or all in "
+           "one. out (rows, columns) is the int32 sums times both scales, plus bias. Weights as of "
+           "`whole_windows`, scales (columns,); scratch has 3 floats for each row, and then its "
+           "features in 16 bits, padded to an even number. Rows with numbers that are not finite "
+           "give NaN."),
     Kernel("lstm_steps", "lstm",
            ">out gates weights hidden cell >cells counts:u8? >states?",
            "steps batch size holds:flag",
@@ -409,7 +418,8 @@ FOLDERS = {
     "random": ("draws",),
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima", "byte_pool"),
-    "gemm": ("skinny_gemm", "packed_gemm", "whole_windows"),
+    "gemm": ("skinny_gemm", "packed_gemm", "whole_windows",
+             "dynamic_dense"),
     "conv": ("direct_conv", "implicit_gemm", "separable"),
     "rnn": ("lstm",),
 }

@@ -120,6 +120,7 @@ PLACES = {
     "ndarray_rt.ops.quantization.batch_norm": "_contrib_quantized_batch_norm",
     "ndarray_rt.ops.quantization.calibrate": "_contrib_calibrate_entropy",
     "ndarray_rt.ops.quantization.concat": "_contrib_quantized_concat",
+    "ndarray_rt.ops.quantization.dynamic": "_contrib_dynamic_fully_connected _quantize_rows",
     "ndarray_rt.ops.quantization.elementwise": (
         "_contrib_quantized_elemwise_add _contrib_quantized_elemwise_mul _contrib_quantized_act "
         "_contrib_quantized_flatten"
@@ -379,6 +380,6 @@ HIDDEN = (
     "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
     "_fused_normed_Convolution _fused_quantized_conv _fused_quantized_elemwise_add "
     "_fused_quantized_fully_connected _fused_separable_Convolution "
-    "_fused_shuffled_Convolution _masked_RNN _numpy_function _quantize_weight _quantized "
-    "_round_weight _scale_batch_norm _shuffle_channels _shuffle_filters"
+    "_fused_shuffled_Convolution _masked_RNN _numpy_function _quantize_rows _quantize_weight "
+    "_quantized _round_weight _scale_batch_norm _shuffle_channels _shuffle_filters"
 )

@@ -308,7 +308,7 @@ class Executor:
 
     # ---- numbers of 8 bits ------------------------------------------------------------------
 
-    def calibrate(self, batches: Iterable[Any], *, calib_mode: str = "entropy",
+    def calibrate(self, batches: Iterable[Any] | None, *, calib_mode: str = "entropy",
                   quantized_dtype: str = "int8", quantize_mode: str = "smart",
                   excluded_sym_names: list[str] | None = None,
                   excluded_op_names: list[str] | None = None,
@@ -321,7 +321,9 @@ class Executor:
         those given to `forward` so far, else "data" or the only one. All other arguments are
         parameters: of these, layers read 8-bit copies, made anew when one is written to. `fused`:
         as `contrib.quantization.quantize_model_mkldnn`; all else as `quantize_model` there
-        (docs/quantization.md). What there was for float32 is dropped: primitives, packed weights.
+        (docs/quantization.md). With `calib_mode="dynamic"` and None for batches dense layers round
+        their data in the range of each row when they come, and all else stays on floats. What
+        there was for float32 is dropped: primitives, packed weights.
 
         The bound inputs hold the last batch then; `reshape` and `clone` give executors on 8-bit
         numbers. If it raises, the executor computes what it did before: MXNetError if there are

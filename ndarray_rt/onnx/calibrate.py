@@ -10,9 +10,9 @@ import numpy as np
 from .._array.ndarray import NDArray
 from ..errors import ParameterError, TypeMismatch, shown
 from ..executor.calibration.batches import EXPECTED
-from ..executor.calibration.calibrate import switch
+from ..executor.calibration.calibrate import check_no_batches, dynamic_heads, switch
 from ..executor.calibration.collectors import Logger
-from ..executor.calibration.options import Options, Table
+from ..executor.calibration.options import DYNAMIC, Options, Table
 from ..executor.calibration.quantizer import Quantizer
 from ..executor.monitors import watching
 
@@ -67,6 +67,19 @@ class Calibrated:
             switch(executor, quantizer.heads(self._ranges), None)
 
 
+class DynamicLayers:
+    """Quantizes dense layers of each graph that is bound: they round their data when they come."""
+
+    def __init__(self, options: Options, logger: Logger) -> None:
+        self._options = options
+        self._logger = logger
+
+    def bound(self, executor: Executor, inputs: Collection[str]) -> None:
+        """A graph was bound."""
+        if not executor.is_quantized:
+            switch(executor, dynamic_heads(executor, inputs, self._options, self._logger), None)
+
+
 def _quantizer(executor: Executor, inputs: Collection[str], options: Options,
                logger: Logger) -> Quantizer:
     return Quantizer(executor.symbol.entries,
@@ -75,6 +88,11 @@ def _quantizer(executor: Executor, inputs: Collection[str], options: Options,
 
 def calibrate(model: Model, batches: Any, options: Options, logger: Logger) -> None:
     """`Model.calibrate`; the caller holds the model's lock."""
+    if options.calib_mode == DYNAMIC:
+        check_no_batches(batches)
+        model._forget_plans()
+        model._loaded.on_bound = DynamicLayers(options, logger)
+        return
     if (isinstance(batches, (str, bytes, Mapping, np.ndarray, NDArray))
             or not isinstance(batches, Iterable)):
         raise TypeMismatch(f"calibrate: batches got {shown(batches)}, {EXPECTED}")

@@ -26,7 +26,7 @@ from .planner import Planner, found_value
 from .values import MAX_BYTES, SequenceValue, constant
 
 if TYPE_CHECKING:
-    from .calibrate import Calibrated, Watching
+    from .calibrate import Calibrated, DynamicLayers, Watching
 
 # plans that are kept: for so many different shapes of inputs
 MOST_PLANS = 32
@@ -89,7 +89,8 @@ class Loaded:
         self._executors: list[weakref.ref[Executor]] = []
         self.held = Held()
         # watches what graphs compute, or has quantized them
-        self.on_bound: Watching | Calibrated | None = None if like is None else like.on_bound
+        self.on_bound: Watching | Calibrated | DynamicLayers | None = (
+            None if like is None else like.on_bound)
         # that loops became in the plan that is being made, and that were planned to find out
         # whether they can
         self.unrolled_nodes = self.tried_nodes = 0

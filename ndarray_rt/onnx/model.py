@@ -222,7 +222,7 @@ class Model:
 
     # ---- numbers of 8 bits ---------------------------------------------------------------------
 
-    def calibrate(self, batches: Iterable[Any], *, calib_mode: str = "entropy",
+    def calibrate(self, batches: Iterable[Any] | None, *, calib_mode: str = "entropy",
                   quantized_dtype: str = "int8", quantize_mode: str = "smart",
                   excluded_sym_names: list[str] | None = None,
                   excluded_op_names: list[str] | None = None,
@@ -232,8 +232,9 @@ class Model:
 
         `batches`: an iterable of what the model is called with: an array, a list of arrays in
         order, a dict. They may have several shapes: plans for all of them get ranges of one name
-        together, and plans for shapes that come later get the same ones. The other parameters are
-        those of `Executor.calibrate`; names are those of the graphs that `explain` shows. If it
+        together, and plans for shapes that come later get the same ones. None with
+        `calib_mode="dynamic"`: dense layers round their data when they come. The other parameters
+        are those of `Executor.calibrate`; names are those of the graphs that `explain` shows. If it
         raises, the model computes with floats. ParameterError for options that can not be meant,
         no batch, values that are not finite, and a model without graphs; TypeMismatch for what are
         no batches; what a call of the model raises.

@@ -411,6 +411,58 @@ CASES += [Case("_quantize_weight", {}, [shape], reference=weight, exact=True, dt
           for shape in ((3, 5), (16, 3, 3, 2), (17,))]
 
 
+def rounded_row(x: Array, dtype: str) -> tuple[list[int], Any]:
+    """Whole numbers less their zero point, and what 1 stands for."""
+    least, most = F(min(0, x.min())), F(max(0, x.max()))
+    if dtype == "int8":
+        step = max(-least, most) / F(127) or F(1)
+        return [max(-127, min(127, round(float(F(v) / step)))) for v in x], step
+    step = (most - least) / F(255) or F(1)
+    zero = round(float(-least / step))
+    return [max(-zero, min(255 - zero, round(float(F(v) / step)))) for v in x], step
+
+
+def dynamic(dtype: str, per_tensor: bool) -> Callable[..., Array]:
+    def reference(x: Array, w: Array, scale: Array, *bias: Array) -> Array:
+        x = x.reshape(-1, w.shape[1])
+        if per_tensor:
+            flat, step = rounded_row(x.reshape(-1), dtype)
+            rows = [(flat[i:i + x.shape[1]], step) for i in range(0, x.size, x.shape[1])]
+        else:
+            rows = [rounded_row(row, dtype) for row in x]
+        made = [[F(sum(q * int(v) for q, v in zip(row, line, strict=True))) * (step * s)
+                 for line, s in zip(w, scale, strict=True)] for row, step in rows]
+        return np.array(made, np.float32) + (bias[0] if bias else F(0))
+    return reference
+
+
+CASES += [
+    Case("_contrib_dynamic_fully_connected",
+         {"num_hidden": n, "data_dtype": dtype, "per_tensor": per_tensor, "no_bias": no_bias},
+         [(rows, k), whole((n, k)), Input((n,), low=0.01, high=0.1), *(() if no_bias else [(n,)])],
+         reference=dynamic(dtype, per_tensor), dtypes=("float32",), rtol=1e-5, atol=1e-5,
+         native=True, exempt={"gradient": "zeros, as it is for inference"})
+    for rows, k, n, dtype, per_tensor, no_bias in (
+        (1, 7, 5, "int8", False, False), (4, 6, 17, "uint8", False, True),
+        (3, 5, 33, "uint8", True, False), (2, 8, 3, "int8", True, True))]
+
+
+def rows_as_bytes(transposed: bool) -> Callable[..., tuple[Array, Array]]:
+    def reference(x: Array) -> tuple[Array, Array]:
+        x = x.T if transposed else x
+        steps = np.abs(x).max(axis=1) / F(127)
+        whole_rows = [[round(float(F(v) / step)) for v in row]
+                      for row, step in zip(x, steps, strict=True)]
+        return np.array(whole_rows, np.int8), steps.astype(np.float32)
+    return reference
+
+
+CASES += [Case("_quantize_rows", {"transposed": transposed}, [(5, 3)],
+               reference=rows_as_bytes(transposed), exact=True, dtypes=("float32",),
+               exempt={"gradient": "it is for inference"})
+          for transposed in (False, True)]
+
+
 BINS = [round(800 / (1 + abs(i - 50) / 9) ** 2) for i in range(101)]
 CASES += [
     Case("_contrib_calibrate_entropy", {"num_quantized_bins": bins},

@@ -46,6 +46,25 @@ static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_
     };
 }
 
+/* Rows of floats times 8-bit weights, rounded to 8 bits when they come: int8 around 0, or uint8
+ * from the least number to the greatest; each in its own range, or all in one. out (rows, columns)
+ * is the int32 sums times both scales, plus bias. Weights as of `whole_windows`, scales (columns,);
+ * scratch has 3 floats for each row, and then its features in 16 bits, padded to an even number.
+ * Rows with numbers that are not finite give NaN. */
+typedef struct {
+    float *out; const float *data; const void *weights; const float *scales; void *scratch;
+    const float *bias; int64_t rows; int64_t features; int64_t columns; int is_signed;
+    int per_tensor;
+} ndrt_dynamic_dense_args;
+static inline ndrt_dynamic_dense_args ndrt_read_dynamic_dense(const ndrt_kernel_call *call) {
+    return (ndrt_dynamic_dense_args){
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .scales = call->data[3], .scratch = call->data[4], .bias = call->data[5],
+        .rows = call->counts[0], .features = call->counts[1], .columns = call->counts[2],
+        .is_signed = ndrt_int_of(call->counts[3]), .per_tensor = ndrt_int_of(call->counts[4]),
+    };
+}
+
 /* data times weights plus bias plus `added` within bounds; weights as of skinny_gemm, in blocks of
  * so many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
  * features of weights are not padded); data is read as its channels shuffled from `shuffled` groups

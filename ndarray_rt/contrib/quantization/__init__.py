@@ -2,6 +2,7 @@
 
 `quantize_model` and `quantize_model_mkldnn` quantize a symbol and its parameters, `quantize_net_v2`
 a block of gluon.
+`quantize_dynamic` needs no data: dense layers round what they read when it comes.
 `quantize_graph` and `calib_graph` do it in two steps, for programs that run the data for
 calibration themselves.
 """
@@ -28,6 +29,7 @@ from ...public import shows
 from .collectors import (
     _collect_layer_statistics as _collect_layer_statistics,
 )
+from .dynamic import quantize_dynamic
 from .model import calib_graph, quantize_graph, quantize_model, quantize_model_mkldnn
 from .net import quantize_net, quantize_net_v2
 from .symbols import (
@@ -40,6 +42,6 @@ from .symbols import (
     _quantize_symbol as _quantize_symbol,
 )
 
-__all__ = ["calib_graph", "combine_histogram", "quantize_graph", "quantize_model",
-           "quantize_model_mkldnn", "quantize_net", "quantize_net_v2"]
+__all__ = ["calib_graph", "combine_histogram", "quantize_dynamic", "quantize_graph",
+           "quantize_model", "quantize_model_mkldnn", "quantize_net", "quantize_net_v2"]
 __dir__ = shows(globals())

@@ -78,7 +78,7 @@ def _described(calib_data: Any) -> list[DataDesc]:
     return [DataDesc(f"data{i}", x.shape, x.dtype) for i, x in enumerate(first)]
 
 
-def _traced(network: HybridBlock, descs: Sequence[DataDesc], ctx: Context,
+def traced(network: HybridBlock, descs: Sequence[DataDesc], ctx: Context,
             ) -> tuple[Symbol, list[DataDesc]]:
     """The graph of a block, and what its inputs are: as many of these as it takes."""
     network.hybridize()
@@ -140,14 +140,14 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
     given = [as_desc(desc) for desc in data_shapes] if data_shapes else descs
     if not given:
         raise ParameterError("data_shapes required")
-    graph, inputs = _traced(network, given, ctx)
+    graph, inputs = traced(network, given, ctx)
     excluded += [name for name in dict.fromkeys(node.name or "" for node in graph.get_internals())
                  if any(part in name for part in matched)]
     if logger:
         logger.info(f"These layers have been excluded {excluded}")
     if not calibrated:
         operators = [*operators, *NEED_RANGES]
-    args, aux = _values(network, graph)
+    args, aux = values_of(network, graph)
     graph = graph.get_backend_symbol(FUSED)
     qsym, qargs, aux, collector = quantize_graph(
         graph, args, aux, ctx, excluded, operators, calib_mode, quantized_dtype, quantize_mode,
@@ -163,9 +163,13 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
             logger.info(f"Collected layer output values from FP32 model using {examples} examples")
         qsym, qargs, aux = calib_graph(qsym, args, aux, collector, calib_mode, quantized_dtype,
                                        logger)
-    qsym = qsym.get_backend_symbol(FUSED)
-    made = SymbolBlock(qsym, [sym.var(desc.name) for desc in inputs])
-    values = {**qargs, **aux}
+    return as_block(qsym.get_backend_symbol(FUSED), inputs, {**qargs, **aux}, ctx)
+
+
+def as_block(graph: Symbol, inputs: Sequence[DataDesc], values: Params, ctx: Context,
+             ) -> SymbolBlock:
+    """A quantized graph with its parameters and states as a block."""
+    made = SymbolBlock(graph, [sym.var(desc.name) for desc in inputs])
     for name, param in made.collect_params().items():
         # no shape is inferred from the shapes of 8-bit data
         param.shape = values[name].shape
@@ -173,7 +177,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
     return made
 
 
-def _values(network: HybridBlock, graph: Symbol) -> tuple[Params, Params]:
+def values_of(network: HybridBlock, graph: Symbol) -> tuple[Params, Params]:
     """Parameters and auxiliary states of a graph, as arrays."""
     states = set(graph.list_auxiliary_states())
     args: Params = {}

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from ...dtypes import FLOAT32
 from ...errors import MXNetError, ParameterError
+from ...passes.quantize_dynamic import quantize_dynamic
 from ...symbol.node import Entry
+from ..checks import check_names
 from ..monitors import watching
 from ..program.program import Watch
-from .batches import named_batches
+from .batches import default_names, named_batches
 from .collectors import Logger
-from .options import Options
+from .options import DYNAMIC, Options
 from .quantizer import Quantizer
 
 if TYPE_CHECKING:
@@ -25,6 +28,12 @@ def calibrate(executor: Executor, batches: Any, data_names: Iterable[str] | None
     runs, bound = executor._runs, executor._bound
     check_inference(executor)
     runs.work.refuse_own_run()
+    if options.calib_mode == DYNAMIC:
+        check_no_batches(batches)
+        names = default_names(bound.fed, list(bound.args)) if data_names is None else (
+            check_names("calibrate: data_names", data_names))
+        switch(executor, dynamic_heads(executor, names, options, logger), runs.monitor)
+        return
     given = named_batches(batches, data_names, bound.fed, list(bound.args))
     with runs.work.lock, runs.account:
         first = next(given, None)
@@ -42,6 +51,29 @@ def calibrate(executor: Executor, batches: Any, data_names: Iterable[str] | None
         if logger:
             for name in quantizer.nodes:
                 logger.info(f"{name} is quantized.")
+
+
+def check_no_batches(batches: Any) -> None:
+    """ParameterError for data that dynamic quantization does not take."""
+    if batches is not None:
+        raise ParameterError(f"calibrate: calib_mode={DYNAMIC!r} takes no batches, expected None")
+
+
+def dynamic_heads(executor: Executor, inputs: Iterable[str], options: Options,
+                  logger: Logger) -> list[Entry]:
+    """The symbol's graph with dense layers that round their data when they come; `inputs` are no
+    weights."""
+    data = set(inputs)
+    made = quantize_dynamic(
+        executor.symbol.entries,
+        {name: x.shape for name, x in executor.arg_dict.items()
+         if name not in data and x.dtype == FLOAT32},
+        "int8" if options.dtype == "int8" else "uint8", options.excluded_names,
+        options.excluded_ops)
+    if logger:
+        for name in made.nodes:
+            logger.info(f"{name} is quantized.")
+    return made.heads
 
 
 def check_inference(executor: Executor) -> None:

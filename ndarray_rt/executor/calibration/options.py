@@ -14,6 +14,8 @@ from .collectors import Logger, _LayerHistogramCollector, _LayerOutputMinMaxColl
 from .thresholds import _get_optimal_thresholds
 
 DTYPES = ("int8", "uint8", "auto")
+# not a mode of MXNet's: data of dense layers are rounded in their own ranges when they come
+DYNAMIC = "dynamic"
 GRANULARITIES = ("tensor-wise", "channel-wise")
 # the least and the greatest value by names of outputs
 Table = Mapping[str, tuple[Any, Any]]
@@ -93,8 +95,8 @@ class Options:
                 excluded_sym_names: Any, excluded_op_names: Any, quantize_granularity: Any,
                 fused: Any) -> Options:
         """ParameterError for arguments that can not be meant."""
-        if calib_mode not in ("naive", "entropy"):
-            raise unknown_mode(calib_mode, "`naive` or `entropy`")
+        if calib_mode not in ("naive", "entropy", DYNAMIC):
+            raise unknown_mode(calib_mode, f"`naive`, `entropy` or `{DYNAMIC}`")
         check_kind(quantized_dtype, quantize_granularity)
         if quantize_mode not in MODES:
             raise ParameterError(f"unrecognized quantize mode: {quantize_mode!r}, expected "

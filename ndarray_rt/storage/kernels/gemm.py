@@ -39,6 +39,18 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
                       rows, columns, is_signed, slots, kind, rectify), ())
 
 
+def dynamic_dense(*, out: Mem, data: Mem, weights: Mem, scales: Mem, scratch: Mem,
+                  bias: Mem | None = None, rows: int, features: int, columns: int, is_signed: bool,
+                  per_tensor: bool) -> KernelCall:
+    """Rows of floats times 8-bit weights, rounded to 8 bits when they come: int8 around 0, or uint8
+    from the least number to the greatest; each in its own range, or all in one. out (rows, columns)
+    is the int32 sums times both scales, plus bias. Weights as of `whole_windows`, scales
+    (columns,); scratch has 3 floats for each row, and then its features in 16 bits, padded to an
+    even number. Rows with numbers that are not finite give NaN."""
+    return KernelCall(lib.NDRT_KERNEL_DYNAMIC_DENSE, (out, data, weights, scales, scratch, bias),
+                      (rows, features, columns, is_signed, per_tensor), ())
+
+
 def packed_gemm(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
                 added: Mem | None = None, rows: int, features: int, columns: int, width: int,
                 groups: int, shuffled: int, low: float, high: float) -> KernelCall:
