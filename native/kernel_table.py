@@ -35,6 +35,7 @@ _WINDOWS = ("images channels height width filters window:int stride:int pad_y pa
 _UPDATED = ">out:any =weight grad:any"
 _UPDATE = "count half_grad:flag? half_out:flag? keep_master:flag?"
 _RATES = "lr wd rescale_grad clip_gradient"  # a bound below 0 is none
+_FINISH = "first_slope first_low first_high last_slope last_low last_high"
 _REGIONS = "regions channels height width images rows columns"
 
 KERNELS: tuple[Kernel, ...] = (
@@ -271,6 +272,30 @@ KERNELS: tuple[Kernel, ...] = (
            ">factors >shifts gamma beta mean var data_low data_high", "n", "epsilon wanted",
            "What 8-bit numbers are multiplied by and what is added, for each of n channels, that "
            "normalizes them and brings them to a range whose greatest is `wanted`."),
+    # Layers of floats on 8-bit data: weights and bias as whole numbers. 0 stands for a range of
+    # nothing but 0.
+    Kernel("added_scale", "byte_layers", ">scale low high", "is_signed:flag", "out_scale",
+           "What int8 or uint8 in a range is multiplied by to be added to numbers that stand for "
+           "floats times `out_scale`."),
+    Kernel("layer_factors", "byte_layers", ">factors >shifts gamma? beta mean var bias?", "n",
+           "epsilon", "What batch normalization behind a layer with or without a bias multiplies "
+           "its weights by, for each of n channels, and the bias it makes."),
+    Kernel("round_layer", "byte_layers",
+           ">weight_out:any >bias_out:any? >scale? >low? >high? weight factors? bias? data_low "
+           "data_high", "rows width is_signed:flag from_zero:flag by_rows:flag kind:int",
+           "out_scale", "Weights, times a factor of each row, as int8, and the bias in the steps "
+           "of the sums, whole numbers of kind S32 or F32: with a scale of each row, such that the "
+           "bias keeps away from the ends of int32, or with one. `scale` brings sums to floats "
+           "times `out_scale`; from `low` to `high` is the range of the weights. uint8 data is "
+           "refused with `from_zero` if its range begins below 0."),
+    Kernel("dense_scales", "byte_layers",
+           ">ratio >factor >scale data_low data_high weight_low weight_high bias_low? bias_high?",
+           "is_signed:flag", "out_scale",
+           "Of int8 weights and bias: what both are multiplied by so that the bias is in the steps "
+           "of the sums and keeps away from the ends of int32, and `scale` as of round_layer."),
+    Kernel("round_away", "byte_layers", ">out:any data:any factor", "n kind:int",
+           doc="int8 times the factor, to the nearest whole number, halves away from 0, as kind "
+           "S8, S32, or F32 of such an int32."),
     Kernel("to_bytes", "bytes", ">out:any data:any scale?", "n kind:int is_signed:flag", "factor",
            "data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or "
            "uint8: to the nearest, halves to even, and to the ends. NaN becomes 127 or 0."),
@@ -350,16 +375,19 @@ KERNELS: tuple[Kernel, ...] = (
            "data times weights plus bias within bounds. Weights are blocks of `width` columns, of "
            "as many features each time as a vector has lanes (16; 8 without AVX-512), the last "
            "ones padded."),
+    # What becomes of sums: times a scale, or one of each filter, of the sums with a bias, or with a
+    # shift in float; bent at 0 and bounded; plus 8-bit numbers times their scale; and so once more.
     Kernel("whole_windows", "whole_windows",
-           ">out:any data:any weights:any >scratch:any bias:s32? scale?",
+           ">out:any data:any weights:any >scratch:any bias:s32? shift? scale? scales? added:any? "
+           "added_scale?",
            "images channels height width filters window*2 stride*2 dilate*2 pad*2 rows columns "
-           "is_signed:flag slots:int kind:int rectify:flag",
-           doc="Windows over channels-last images of 8-bit numbers: out (images, rows, columns, "
-           "filters) of kind S32, or S8 or U8, which are the sums times the scale as in "
-           "`to_bytes`, and with `rectify` 0 where that is below. Weights (for each "
-           "NDRT_WHOLE_BLOCK filters: y, for each 2 of x channels: filters 2), padded with zeros; "
-           "scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an "
-           "even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads."),
+           "groups is_signed:flag slots:int kind:int added_kind:int?", _FINISH,
+           "Windows over channels-last images of 8-bit numbers: out (images, rows, columns, "
+           "filters) of kind S32, which are the sums with the bias, or F32, S8 or U8, as in "
+           "`to_bytes`. Weights (for each group, for each NDRT_WHOLE_BLOCK filters of it: y, for "
+           "each 2 of x channels: filters 2), padded with zeros; scratch has NDRT_WHOLE_PANEL rows "
+           "of y x channels of 16 bits, x channels padded to an even number, and NDRT_WHOLE_SLACK "
+           "numbers, for each of `slots` threads."),
     Kernel("dynamic_dense", "dynamic_dense",
            ">out data weights:any scales >scratch:any bias?",
            "rows features columns is_signed:flag per_tensor:flag",
@@ -410,7 +438,8 @@ WIDE_FAMILIES = ("separable",)
 
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
-    "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges", "bytes"),
+    "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges",
+                    "byte_layers", "bytes"),
     "reduce": ("math", "ordering", "entropy", "softmax_grad"),
     "norm": ("norms", "batch_stats", "channel_norm", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "concat"),

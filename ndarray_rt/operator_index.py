@@ -17,12 +17,13 @@ PLACES = {
     "ndarray_rt.ops.fused.fold_batch_norm": "_fold_batch_norm",
     "ndarray_rt.ops.fused.normed_convolution": "_fused_normed_Convolution",
     "ndarray_rt.ops.fused.numpy_function": "_numpy_function",
-    "ndarray_rt.ops.fused.quantize_weight": "_quantize_weight",
     "ndarray_rt.ops.fused.quantized": "_quantized",
     "ndarray_rt.ops.fused.requantized": (
         "_fused_quantized_conv _fused_quantized_fully_connected _fused_quantized_elemwise_add"
     ),
+    "ndarray_rt.ops.fused.round_layers": "_round_layer _round_dense",
     "ndarray_rt.ops.fused.round_weight": "_round_weight",
+    "ndarray_rt.ops.fused.rounded_layers": "_fused_rounded_conv _fused_rounded_dense",
     "ndarray_rt.ops.fused.scale_batch_norm": "_scale_batch_norm",
     "ndarray_rt.ops.fused.separable_convolution": "_fused_separable_Convolution",
     "ndarray_rt.ops.fused.shuffle_channels": "_shuffle_channels _shuffle_filters",
@@ -120,7 +121,6 @@ PLACES = {
     "ndarray_rt.ops.quantization.batch_norm": "_contrib_quantized_batch_norm",
     "ndarray_rt.ops.quantization.calibrate": "_contrib_calibrate_entropy",
     "ndarray_rt.ops.quantization.concat": "_contrib_quantized_concat",
-    "ndarray_rt.ops.quantization.dynamic": "_contrib_dynamic_fully_connected _quantize_rows",
     "ndarray_rt.ops.quantization.elementwise": (
         "_contrib_quantized_elemwise_add _contrib_quantized_elemwise_mul _contrib_quantized_act "
         "_contrib_quantized_flatten"
@@ -379,7 +379,8 @@ HIDDEN = (
     "_fused_Convolution _fused_Deconvolution _fused_FullyConnected _fused_Pooling "
     "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
     "_fused_normed_Convolution _fused_quantized_conv _fused_quantized_elemwise_add "
-    "_fused_quantized_fully_connected _fused_separable_Convolution "
-    "_fused_shuffled_Convolution _masked_RNN _numpy_function _quantize_rows _quantize_weight "
-    "_quantized _round_weight _scale_batch_norm _shuffle_channels _shuffle_filters"
+    "_fused_quantized_fully_connected _fused_rounded_conv _fused_rounded_dense "
+    "_fused_separable_Convolution _fused_shuffled_Convolution _masked_RNN _numpy_function "
+    "_quantized _round_dense _round_layer _round_weight _scale_batch_norm _shuffle_channels "
+    "_shuffle_filters"
 )

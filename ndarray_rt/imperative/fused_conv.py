@@ -24,11 +24,13 @@ from ..ops.quantization.ranges import (
     value_of,
     zero_gradients,
 )
+from ..ops.quantization.whole_layers import extent, folded, scale_of, whole_layer
 from . import fused_layers as layers
 from .fused_layers import FusedLayerParams, Steps
 from .subgraph_ops import types_inside
 
 ACTIVATIONS = frozenset(("Activation", "LeakyReLU", "clip"))
+NORM_INPUTS = ("gamma", "beta", "mean", "var")
 NORM, SUM = "BatchNorm", "elemwise_add"
 
 
@@ -64,7 +66,7 @@ class FusedConvParams(FusedLayerParams):
     @property
     def inputs(self) -> tuple[str, ...]:
         return ("data", "weight", *(() if self.layer.no_bias else ("bias",)),
-                *(("gamma", "beta", "mean", "var") if self.with_bn else ()),
+                *(NORM_INPUTS if self.with_bn else ()),
                 *(("sum",) if self.with_sum else ()))
 
     @property
@@ -95,12 +97,15 @@ def compute(ctx: OpContext, p: FusedConvParams, ins: list[AnyArray],
     if data.dtype == UINT8 and low < 0:
         raise ParameterError(f"data is uint8 and has a range from {low}, expected one from 0: int8 "
                              "stands for numbers below 0")
-    data_scale = layers.scale_of(data.dtype, low, high)
-    weight, bias = folded(p, given)
-    whole = layers.whole_layer(weight, bias, data_scale, by_rows=ranges is not None)
+    data_scale = scale_of(data.dtype, low, high)
+    weight, bias = given["weight"], given.get("bias")
+    if p.with_bn:
+        norm: Any = p.nodes[1].params
+        weight, bias = folded(weight, bias, norm, *(given[name] for name in NORM_INPUTS))
+    whole = whole_layer(weight, bias, data_scale, by_rows=ranges is not None)
     sums = layers.summed(find("_contrib_quantized_conv"), replace(p.layer, no_bias=True), data,
                          whole.weight)
-    out_scale = None if ranges is None else layers.scale_of(p.whole_dtype, *ranges)
+    out_scale = None if ranges is None else scale_of(p.whole_dtype, *ranges)
     steps = layers.first_steps(sums, whole, data_scale, out_scale, axis=1)
     for node in p.nodes[1:]:
         name = node.op.name if node.op else ""
@@ -110,29 +115,15 @@ def compute(ctx: OpContext, p: FusedConvParams, ins: list[AnyArray],
             steps = steps.followed(node)
     if ranges is None:
         ranges = product_range(data.dtype, [given["data_min"], given["data_max"],
-                                            *layers.extent(weight)])
+                                            *extent(weight)])
     layers.finish(steps, outs, *ranges)
-
-
-def folded(p: FusedConvParams, given: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray | None]:
-    """Weight and bias with what batch normalization does to them."""
-    weight, bias = given["weight"], given.get("bias")
-    if not p.with_bn:
-        return weight, bias
-    norm: Any = p.nodes[1].params
-    with np.errstate(all="ignore"):
-        gamma = np.float32(1) if norm.fix_gamma else given["gamma"]
-        factor = (gamma / np.sqrt(given["var"] + np.float32(norm.eps))).astype(FLOAT32)
-        centre = -given["mean"] if bias is None else bias - given["mean"]
-        return (weight * factor.reshape(-1, *[1] * (weight.ndim - 1)),
-                given["beta"] + factor * centre)
 
 
 def plus(steps: Steps, given: Mapping[str, AnyArray]) -> Steps:
     """The summand, brought to the same steps, added."""
     summand = given["sum"]
     low, high = value_of(given["sum_min"]), value_of(given["sum_max"])
-    ratio = np.float32(steps.scale / layers.scale_of(summand.dtype, low, high))
+    ratio = np.float32(steps.scale / scale_of(summand.dtype, low, high))
     with np.errstate(all="ignore"):
         return Steps(steps.y + summand.astype(steps.y.dtype) * ratio, steps.scale)
 

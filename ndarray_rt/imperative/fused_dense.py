@@ -21,13 +21,12 @@ from ..ops.quantization.ranges import (
     floats_type,
     need_dtype,
     product_range,
-    rounded,
     value_of,
-    widest,
     zero_gradients,
 )
+from ..ops.quantization.whole_layers import extent, rescaled_layer, scale_of, whole_layer
 from . import fused_layers as layers
-from .fused_layers import FusedLayerParams, Whole
+from .fused_layers import FusedLayerParams
 from .subgraph_ops import types_inside
 
 FUNCTIONS = frozenset(("Activation", "LeakyReLU", "clip", "square", "sqrt", "exp", "abs"))
@@ -91,14 +90,15 @@ def compute(ctx: OpContext, p: FusedDenseParams, ins: list[AnyArray],
         return
     given = dict(zip(layers.input_names(p), ins, strict=True))
     data, ranges = given["data"], p.calibrated
-    low, high = value_of(given["min_data"]), value_of(given["max_data"])
-    data_scale = layers.scale_of(data.dtype, low, high)
+    data_scale = scale_of(data.dtype, *ends_of(given, "data"))
     if p.channel_wise_quantize:
         by_rows = ranges is not None or p.gives_floats
-        whole = layers.whole_layer(given["weight"], given.get("bias"), data_scale, by_rows)
+        whole = whole_layer(given["weight"], given.get("bias"), data_scale, by_rows)
     else:
-        whole = rescaled(given, data_scale)
-    out_scale = layers.scale_of(p.whole_dtype, *ranges) if ranges else None
+        bias_ends = None if p.layer.no_bias else ends_of(given, "bias")
+        whole = rescaled_layer(given["weight"], ends_of(given, "weight"), given.get("bias"),
+                               bias_ends, data_scale)
+    out_scale = scale_of(p.whole_dtype, *ranges) if ranges else None
     if p.gives_floats:
         out_scale = np.float32(1)
     sums = layers.summed(find("_contrib_quantized_fully_connected"),
@@ -115,39 +115,16 @@ def compute(ctx: OpContext, p: FusedDenseParams, ins: list[AnyArray],
     layers.finish(steps, outs, *ranges)
 
 
+def ends_of(given: Mapping[str, AnyArray], name: str) -> tuple[np.float32, np.float32]:
+    """The range of an input."""
+    return value_of(given[f"min_{name}"]), value_of(given[f"max_{name}"])
+
+
 def weight_range(given: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
     """Ends of the range of the weights."""
     if "min_weight" in given:
         return given["min_weight"], given["max_weight"]
-    return layers.extent(given["weight"])
-
-
-def rescaled(given: Mapping[str, AnyArray], data_scale: np.float32) -> Whole:
-    """int8 weights as they are, and an int8 bias in the steps of the sums.
-
-    Where such a bias would come near to the ends of int32 the weights are scaled down.
-    """
-    weight, bias = given["weight"], given.get("bias")
-    scale = layers.scale_of(INT8, value_of(given["min_weight"]), value_of(given["max_weight"]))
-    if bias is None:
-        return Whole(weight, None, np.array([scale]))
-    low, high = value_of(given["min_bias"]), value_of(given["max_bias"])
-    own = layers.scale_of(INT8, low, high)
-    with np.errstate(all="ignore"):
-        factor = np.float32(data_scale * scale / own)
-        limit = np.float32(layers.MOST_BIAS / widest(low, high) / own)
-        if factor > limit:
-            factor = limit
-            ratio = np.float32(factor * own / data_scale / scale)
-            weight = rounded(away(weight * ratio), INT8)
-            scale = np.float32(scale * ratio)
-        return Whole(weight, layers.to_int32(away(bias * factor)), np.array([scale]))
-
-
-def away(x: AnyArray) -> AnyArray:
-    """To the nearest whole number, halves away from 0."""
-    made: AnyArray = np.copysign(np.floor(abs(x) + np.float32(0.5)), x)
-    return made
+    return extent(given["weight"])
 
 
 register(OpDef(

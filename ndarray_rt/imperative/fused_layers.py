@@ -24,17 +24,12 @@ from ..op.context import OpContext
 from ..op.infer import ShapeList
 from ..op.params import boolean, optional_number, params_class
 from ..op.registry import OpDef
-from ..ops.quantization.ranges import HALF_OVER, ends_shape, one, ratio, rounded, widest
+from ..ops.quantization.ranges import ends_shape, one, rounded
+from ..ops.quantization.whole_layers import Whole, to_int32
 from ..symbol.node import Node
 from ..symbol.subgraph import SubgraphParams
 from .invoke import invoke_params
 from .subgraph_ops import modes, run_graph, shapes_inside
-
-# what a number of a range that is nothing but 0 is multiplied by
-MOST = np.float32(2.0**31)
-# the most that a bias may become
-MOST_BIAS = np.float32(2.0**30)
-INT8_ENDS, INT32_ENDS = np.iinfo(np.int8), np.iinfo(np.int32)
 
 # ---- parameters ---------------------------------------------------------------------------------
 
@@ -176,55 +171,6 @@ def compute_floats(ctx: OpContext, p: FusedLayerParams, ins: list[AnyArray],
     outs[0].write(asnumpy(made).astype(outs[0].dtype, copy=False))
 
 
-def scale_of(dtype: DType, low: Any, high: Any) -> np.float32:
-    """What floats of a range are multiplied by to become whole numbers."""
-    most = widest(low, high)
-    return ratio(HALF_OVER[dtype], most) if most else MOST
-
-
-def extent(x: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Ends of a range around 0 that numbers lie in."""
-    most = abs(x).max(initial=0)
-    return np.array([-most]), np.array([most])
-
-
-class Whole(NamedTuple):
-    """A layer on whole numbers: int8 weights, int32 bias, and what floats were multiplied by, for
-    each output or for all of them."""
-
-    weight: AnyArray
-    bias: AnyArray | None
-    scales: AnyArray
-
-
-def whole_layer(weight: AnyArray, bias: AnyArray | None, data_scale: np.float32,
-                by_rows: bool) -> Whole:
-    """Weights and bias of floats as whole numbers.
-
-    With a scale for each row that is such that the bias keeps away from the ends of int32.
-    """
-    rows = weight.reshape(len(weight), -1)
-    most = abs(rows).max(axis=1, initial=0) if by_rows else abs(rows).max(initial=0)[None]
-    with np.errstate(all="ignore"):
-        scales = np.where(most > 0, HALF_OVER[INT8] / most, MOST).astype(FLOAT32)
-        if bias is not None and by_rows:
-            limit = MOST_BIAS / abs(bias) / data_scale
-            scales = np.where(bias != 0, np.minimum(scales, limit), scales)
-        made = np.rint(rows * scales[:, None])
-        whole = None if bias is None else to_int32(bias * (scales * data_scale))
-    # in float32 and in place, unlike `rounded`: this is done at each run; NaN becomes 127 as there
-    np.fmin(made, INT8_ENDS.max, out=made)
-    np.fmax(made, INT8_ENDS.min, out=made)
-    return Whole(made.astype(INT8).reshape(weight.shape), whole, scales)
-
-
-def to_int32(x: AnyArray) -> AnyArray:
-    """To the nearest whole number that int32 holds; NaN becomes 0."""
-    whole = np.nan_to_num(np.rint(x.astype(np.float64)), nan=0)
-    made: AnyArray = np.clip(whole, INT32_ENDS.min, INT32_ENDS.max).astype(np.int32)
-    return made
-
-
 def summed(op: OpDef, params: Any, data: AnyArray, weight: AnyArray) -> AnyArray:
     """int32 sums of products, by the operator on quantized numbers."""
     ends = [array(one(end), None, FLOAT32) for end in (-1, 1, -1, 1)]
@@ -281,11 +227,10 @@ def first_steps(sums: AnyArray, whole: Whole, data_scale: np.float32, out_scale:
             y += whole.bias.reshape(column)
         return Steps(y, np.float32(data_scale * whole.scales[0]))
     with np.errstate(all="ignore"):
-        factor = np.float32(out_scale / data_scale) / whole.scales
         y = sums.astype(FLOAT32)
         if whole.bias is not None:
             y += whole.bias.astype(FLOAT32).reshape(column)
-        y *= factor.astype(FLOAT32).reshape(column)
+        y *= whole.factors(data_scale, out_scale).reshape(column)
     return Steps(y, out_scale)
 
 

@@ -22,6 +22,7 @@ from .fuse_post_ops import fuse_post_ops
 from .fuse_requantize import fuse_requantize
 from .fuse_separable_convolutions import fuse_separable_convolutions
 from .fuse_shuffles import fuse_shuffles
+from .lower_fused_layers import lower_fused_layers
 from .lower_precision import lower_precision
 from .move_strides_up import move_strides_up
 from .open_fused_layers import open_fused_layers
@@ -51,6 +52,7 @@ PASSES: dict[str, Pass] = {
     "lower_precision": lower_precision,
     "fuse_attention": fuse_attention,
     "fuse_post_ops": fuse_post_ops,
+    "lower_fused_layers": lower_fused_layers,
     "fuse_requantize": fuse_requantize,
     "fuse_norms_into_convolutions": fuse_norms_into_convolutions,
     "fuse_separable_convolutions": fuse_separable_convolutions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -17,30 +17,75 @@ from tests.native.helpers import DTYPES, kernel
 BLOCK, PANEL = lib.NDRT_WHOLE_BLOCK, lib.NDRT_WHOLE_PANEL
 
 
-def packed(weight: Any) -> Any:
-    """(filters, y, x, channels) as the kernel reads it."""
-    lines = weight.reshape(*weight.shape[:2], -1)
-    padded = np.pad(lines, [(0, -len(lines) % BLOCK), (0, 0), (0, lines.shape[2] % 2)])
-    blocks = padded.reshape(len(padded) // BLOCK, BLOCK, padded.shape[1], -1, 2)
-    return np.ascontiguousarray(blocks.transpose(0, 2, 3, 1, 4))
+def packed(weight: Any, groups: int = 1) -> Any:
+    """(filters, y, x, channels) as the kernel reads it, for each group."""
+    made = []
+    for part in np.split(weight, groups):
+        lines = part.reshape(*part.shape[:2], -1)
+        padded = np.pad(lines, [(0, -len(lines) % BLOCK), (0, 0), (0, lines.shape[2] % 2)])
+        blocks = padded.reshape(len(padded) // BLOCK, BLOCK, padded.shape[1], -1, 2)
+        made.append(blocks.transpose(0, 2, 3, 1, 4))
+    return np.ascontiguousarray(made)
+
+
+class Finish(NamedTuple):
+    """What becomes of the sums; the functions are (slope, low, high)."""
+
+    dtype: str = "i4"
+    scale: Any = None
+    scales: Any = None
+    shift: Any = None
+    added: Any = None
+    added_scale: Any = None
+    first: tuple[float, float, float] = (1, -np.inf, np.inf)
+    last: tuple[float, float, float] = (1, -np.inf, np.inf)
+
+
+SUMS = Finish()
 
 
 def run(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: Any, out: Any,
-        nthreads: int = 1, scale: Any = None, dtype: str = "i4", rectify: bool = False) -> Any:
+        nthreads: int = 1, groups: int = 1, finish: Finish = SUMS) -> Any:
     """The kernel's result, and 7 behind it."""
     filters, *window, channels = weight.shape
     slots = max(nthreads, 1)
     wide = window[1] * channels
     scratch = np.zeros(slots * (PANEL * window[0] * (wide + wide % 2) + lib.NDRT_WHOLE_SLACK), "i2")
-    made = np.full(int(np.prod(data.shape[:1] + out)) * filters + 1, 7, dtype)
-    dims = (data.shape[0], channels, *data.shape[1:3], filters, *window, *strides, *dilate, *pad,
-            *out, data.dtype == np.int8, slots, DTYPES[made.dtype], rectify)
+    made = np.full(int(np.prod(data.shape[:1] + out)) * filters + 1, 7, finish.dtype)
+    dims = (*data.shape[:1], channels * groups, *data.shape[1:3], filters, *window, *strides,
+            *dilate, *pad, *out, groups, data.dtype == np.int8, slots, DTYPES[made.dtype],
+            0 if finish.added is None else DTYPES[finish.added.dtype])
     kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims,
-           [made, np.ascontiguousarray(data), packed(weight), scratch, bias, scale], (), nthreads)
+           [made, np.ascontiguousarray(data), packed(weight, groups), scratch, bias, finish.shift,
+            finish.scale, finish.scales, finish.added, finish.added_scale],
+           (*finish.first, *finish.last), nthreads)
     return made
 
 
-def wanted(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: Any, out: Any) -> Any:
+def bent(x: Any, bend: tuple[float, float, float]) -> Any:
+    slope, low, high = (np.float32(value) for value in bend)
+    return np.minimum(np.maximum(np.where(x < 0, x * slope, x), low), high)
+
+
+def finished(sums: Any, finish: Finish) -> Any:
+    if finish.dtype == "i4":
+        return sums
+    with np.errstate(all="ignore"):
+        y = sums.astype("f4") + (0 if finish.shift is None else finish.shift)
+        y = bent(y * (finish.scale if finish.scales is None else finish.scales), finish.first)
+        if finish.added is not None:
+            y = y + finish.added.astype("f4") * finish.added_scale
+        y = bent(y, finish.last)
+        return y if finish.dtype == "f4" else rounded(y, np.dtype(finish.dtype))
+
+
+def wanted(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: Any, out: Any,
+           groups: int = 1) -> Any:
+    if groups > 1:
+        parts = [wanted(x, w, b, strides, dilate, pad, out) for x, w, b in zip(
+            np.split(data, groups, -1), np.split(weight, groups),
+            [None] * groups if bias is None else np.split(bias, groups), strict=True)]
+        return np.concatenate(parts, -1)
     x, w = data.astype(np.int64), weight.astype(np.int64)
     images, height, width, _ = x.shape
     made = np.zeros((images, *out, len(w)), np.int64)
@@ -58,30 +103,44 @@ def wanted(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: An
 numbers = st.integers(1, 3)
 
 
-@settings(max_examples=200, deadline=None)
+bends = st.sampled_from(((1, -np.inf, np.inf), (1, 0, np.inf), (0.25, -np.inf, np.inf),
+                         (-2, -3, 90), (0, -np.inf, 6)))
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(("i1", "u1")), st.integers(0, 3), st.tuples(*[st.integers(1, 9)] * 2),
-       st.integers(1, 37), st.integers(1, 50), st.tuples(numbers, numbers),
-       st.tuples(numbers, numbers), st.tuples(numbers, numbers),
+       st.integers(1, 37), st.integers(1, 50), st.sampled_from((1, 1, 1, 2, 3, 20)),
+       st.tuples(numbers, numbers), st.tuples(numbers, numbers), st.tuples(numbers, numbers),
        st.tuples(*[st.integers(0, 3)] * 2), st.tuples(*[st.integers(1, 7)] * 2), st.booleans(),
        st.integers(0, 3), st.integers(0, 9),
        st.sampled_from(((None, "i4"), (1e-3, "i1"), (2e-4, "u1"), (np.nan, "i1"), (np.nan, "u1"),
-                        (np.inf, "i1"), (0.25, "u1"))), st.booleans())
-def test_equals_numpy(dtype: str, images: int, size: Any, channels: int, filters: int,
+                        (np.inf, "i1"), (0.25, "u1"), (1e-3, "f4"), (None, "i1"), (None, "u1"),
+                        (None, "f4"))),
+       bends, bends, st.sampled_from((None, "i1", "u1")))
+def test_equals_numpy(dtype: str, images: int, size: Any, channels: int, filters: int, groups: int,
                       window: Any, strides: Any, dilate: Any, pad: Any, out: Any, with_bias: bool,
-                      nthreads: int, seed: int, made_as: Any, rectify: bool) -> None:
+                      nthreads: int, seed: int, made_as: Any, first: Any, last: Any, added: Any,
+                      ) -> None:
     rng = np.random.default_rng(seed)
     info = np.iinfo(dtype)
-    data = rng.integers(info.min, info.max + 1, (images, *size, channels)).astype(dtype)
+    if groups > 1:
+        channels, filters = max(channels // groups, 1), max(filters // groups, 1) * groups
+    data = rng.integers(info.min, info.max + 1, (images, *size, channels * groups)).astype(dtype)
     weight = rng.integers(-128, 128, (filters, *window, channels)).astype("i1")
     bias = rng.integers(-2**31, 2**31, filters).astype("i4") if with_bias else None
     scale, kind = made_as
-    factor = None if scale is None else np.array([scale], "f4")
-    made = run(data, weight, bias, strides, dilate, pad, out, nthreads, factor, kind, rectify)
-    want = wanted(data, weight, bias, strides, dilate, pad, out)
-    if factor is not None:
-        with np.errstate(all="ignore"):
-            want = rounded(want.astype("f4") * factor, np.dtype(kind))
-        want = np.maximum(want, 0) if rectify else want
+    finish = SUMS
+    if kind != "i4":
+        ends = None if added is None else np.iinfo(added)
+        finish = Finish(
+            kind, None if scale is None else np.array([scale], "f4"),
+            rng.uniform(1e-4, 2e-3, filters).astype("f4") if scale is None else None,
+            None if with_bias else rng.integers(-9999, 9999, filters).astype("f4"),
+            None if ends is None else rng.integers(ends.min, ends.max + 1, (
+                images, *out, filters)).astype(added),
+            None if ends is None else np.array([0.37], "f4"), first, last)
+    made = run(data, weight, bias, strides, dilate, pad, out, nthreads, groups, finish)
+    want = finished(wanted(data, weight, bias, strides, dilate, pad, out, groups), finish)
     np.testing.assert_array_equal(made[:-1].reshape(want.shape), want)
     assert made[-1] == 7
 
@@ -109,27 +168,44 @@ def test_a_bias_ends_where_int32_does() -> None:
     assert made[:-1].tolist() == [2**31 - 1, -2**31, 2 - 2**31, 2**31 - 3, 2**31 - 1, -2**31, 7, -7]
 
 
-GOOD = [1, 2, 3, 3, 4, 1, 1, 1, 1, 1, 1, 0, 0, 3, 3, 1, 1, lib.NDRT_S32, 0]
+GOOD = [1, 2, 3, 3, 4, 1, 1, 1, 1, 1, 1, 0, 0, 3, 3, 1, 1, 1, lib.NDRT_S32, 0]
+STRAIGHT = (1, -np.inf, np.inf) * 2
+
+
+def refuse(error: str, dims: list[int], arrays: list[Any], numbers: Any = STRAIGHT) -> None:
+    with pytest.raises(ParameterError, match=f"whole windows: .*{error}"):
+        kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims, arrays, numbers)
 
 
 @pytest.mark.parametrize(("at", "value", "error"), [
-    *((at, -1, "a number is out of range") for at in range(15)), (16, 0, "out of range"),
-    (17, lib.NDRT_F32, "a kind that there is no form for"),
-    (0, 2**31, "out of range"), (16, 2**31 - 1, "more elements than can be")])
+    *((at, -1, "a number is out of range") for at in range(15)), (17, 0, "out of range"),
+    (15, 0, "0 groups of 2 channels and 4 filters"), (15, 4, "4 groups of 2 channels"),
+    (18, lib.NDRT_F16, "a kind that there is no form for"),
+    (0, 2**31, "out of range"), (17, 2**31 - 1, "more elements than can be")])
 def test_refuses(at: int, value: int, error: str) -> None:
     dims = [2**30 if value == 2**31 - 1 and place in (1, 5) else given
             for place, given in enumerate(GOOD)]
     dims[at] = value
-    with pytest.raises(ParameterError, match=f"whole windows: .*{error}"):
-        kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims, [np.zeros(99, "i4")] * 6, ())
+    refuse(error, dims, [np.zeros(99, "i4")] * 5)
 
 
 def test_refuses_too_few_arrays() -> None:
-    with pytest.raises(ParameterError, match="whole windows: array 3 has no bytes"):
-        kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, GOOD, [np.zeros(99, "i4")] * 3, ())
+    refuse("array 3 has no bytes", GOOD, [np.zeros(99, "i4")] * 3)
 
 
 def test_refuses_8_bits_without_a_scale() -> None:
-    with pytest.raises(ParameterError, match="whole windows: a kind that there is no form for"):
-        kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, [*GOOD[:-2], lib.NDRT_S8, 0],
-               [np.zeros(99, "i4")] * 4, ())
+    refuse("a kind that there is no form for", [*GOOD[:-2], lib.NDRT_S8, 0],
+           [np.zeros(99, "i4")] * 4)
+
+
+def test_refuses_what_is_not_done_to_sums_of_int32() -> None:
+    some = np.zeros(99, "i4")
+    refuse("only a bias is added", GOOD, [some] * 6)
+    refuse("only a bias is added", GOOD, [some] * 4, (1, 0, np.inf, 1, -np.inf, np.inf))
+
+
+def test_refuses_a_summand_that_it_can_not_add() -> None:
+    some, dims = np.zeros(99, "i4"), [*GOOD[:-2], lib.NDRT_S8, lib.NDRT_S8]
+    refuse("a summand without its scale", dims, [*[some] * 4, None, None, some, None, some])
+    refuse("a summand of a kind", [*dims[:-1], lib.NDRT_F32],
+           [*[some] * 4, None, None, some, None, some, some])

@@ -255,6 +255,86 @@ static inline ndrt_norm_factors_args ndrt_read_norm_factors(const ndrt_kernel_ca
     };
 }
 
+/* What int8 or uint8 in a range is multiplied by to be added to numbers that stand for floats times
+ * `out_scale`. */
+typedef struct {
+    float *scale; const float *low; const float *high; int is_signed; float out_scale;
+} ndrt_added_scale_args;
+static inline ndrt_added_scale_args ndrt_read_added_scale(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_added_scale_args){
+        .scale = call->data[0], .low = call->data[1], .high = call->data[2],
+        .is_signed = ndrt_int_of(call->counts[0]), .out_scale = (float)numbers[0],
+    };
+}
+
+/* What batch normalization behind a layer with or without a bias multiplies its weights by, for
+ * each of n channels, and the bias it makes. */
+typedef struct {
+    float *factors; float *shifts; const float *gamma; const float *beta; const float *mean;
+    const float *var; const float *bias; int64_t n; float epsilon;
+} ndrt_layer_factors_args;
+static inline ndrt_layer_factors_args ndrt_read_layer_factors(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_layer_factors_args){
+        .factors = call->data[0], .shifts = call->data[1], .gamma = call->data[2],
+        .beta = call->data[3], .mean = call->data[4], .var = call->data[5], .bias = call->data[6],
+        .n = call->counts[0], .epsilon = (float)numbers[0],
+    };
+}
+
+/* Weights, times a factor of each row, as int8, and the bias in the steps of the sums, whole
+ * numbers of kind S32 or F32: with a scale of each row, such that the bias keeps away from the ends
+ * of int32, or with one. `scale` brings sums to floats times `out_scale`; from `low` to `high` is
+ * the range of the weights. uint8 data is refused with `from_zero` if its range begins below 0. */
+typedef struct {
+    void *weight_out; void *bias_out; float *scale; float *low; float *high; const float *weight;
+    const float *factors; const float *bias; const float *data_low; const float *data_high;
+    int64_t rows; int64_t width; int is_signed; int from_zero; int by_rows; int kind;
+    float out_scale;
+} ndrt_round_layer_args;
+static inline ndrt_round_layer_args ndrt_read_round_layer(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_round_layer_args){
+        .weight_out = call->data[0], .bias_out = call->data[1], .scale = call->data[2],
+        .low = call->data[3], .high = call->data[4], .weight = call->data[5],
+        .factors = call->data[6], .bias = call->data[7], .data_low = call->data[8],
+        .data_high = call->data[9], .rows = call->counts[0], .width = call->counts[1],
+        .is_signed = ndrt_int_of(call->counts[2]), .from_zero = ndrt_int_of(call->counts[3]),
+        .by_rows = ndrt_int_of(call->counts[4]), .kind = ndrt_int_of(call->counts[5]),
+        .out_scale = (float)numbers[0],
+    };
+}
+
+/* Of int8 weights and bias: what both are multiplied by so that the bias is in the steps of the
+ * sums and keeps away from the ends of int32, and `scale` as of round_layer. */
+typedef struct {
+    float *ratio; float *factor; float *scale; const float *data_low; const float *data_high;
+    const float *weight_low; const float *weight_high; const float *bias_low;
+    const float *bias_high; int is_signed; float out_scale;
+} ndrt_dense_scales_args;
+static inline ndrt_dense_scales_args ndrt_read_dense_scales(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_dense_scales_args){
+        .ratio = call->data[0], .factor = call->data[1], .scale = call->data[2],
+        .data_low = call->data[3], .data_high = call->data[4], .weight_low = call->data[5],
+        .weight_high = call->data[6], .bias_low = call->data[7], .bias_high = call->data[8],
+        .is_signed = ndrt_int_of(call->counts[0]), .out_scale = (float)numbers[0],
+    };
+}
+
+/* int8 times the factor, to the nearest whole number, halves away from 0, as kind S8, S32, or F32
+ * of such an int32. */
+typedef struct {
+    void *out; const void *data; const float *factor; int64_t n; int kind;
+} ndrt_round_away_args;
+static inline ndrt_round_away_args ndrt_read_round_away(const ndrt_kernel_call *call) {
+    return (ndrt_round_away_args){
+        .out = call->data[0], .data = call->data[1], .factor = call->data[2], .n = call->counts[0],
+        .kind = ndrt_int_of(call->counts[1]),
+    };
+}
+
 /* data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or uint8: to the
  * nearest, halves to even, and to the ends. NaN becomes 127 or 0. */
 typedef struct {

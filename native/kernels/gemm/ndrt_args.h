@@ -22,27 +22,35 @@ static inline ndrt_skinny_gemm_args ndrt_read_skinny_gemm(const ndrt_kernel_call
 }
 
 /* Windows over channels-last images of 8-bit numbers: out (images, rows, columns, filters) of kind
- * S32, or S8 or U8, which are the sums times the scale as in `to_bytes`, and with `rectify` 0 where
- * that is below. Weights (for each NDRT_WHOLE_BLOCK filters: y, for each 2 of x channels: filters
- * 2), padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels
- * padded to an even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads. */
+ * S32, which are the sums with the bias, or F32, S8 or U8, as in `to_bytes`. Weights (for each
+ * group, for each NDRT_WHOLE_BLOCK filters of it: y, for each 2 of x channels: filters 2), padded
+ * with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an
+ * even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads. */
 typedef struct {
     void *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
-    const float *scale; int64_t images; int64_t channels; int64_t height; int64_t width;
+    const float *shift; const float *scale; const float *scales; const void *added;
+    const float *added_scale; int64_t images; int64_t channels; int64_t height; int64_t width;
     int64_t filters; const int64_t *window; const int64_t *stride; const int64_t *dilate;
-    const int64_t *pad; int64_t rows; int64_t columns; int is_signed; int slots; int kind;
-    int rectify;
+    const int64_t *pad; int64_t rows; int64_t columns; int64_t groups; int is_signed; int slots;
+    int kind; int added_kind; float first_slope; float first_low; float first_high;
+    float last_slope; float last_low; float last_high;
 } ndrt_whole_windows_args;
 static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
     return (ndrt_whole_windows_args){
         .out = call->data[0], .data = call->data[1], .weights = call->data[2],
-        .scratch = call->data[3], .bias = call->data[4], .scale = call->data[5],
-        .images = call->counts[0], .channels = call->counts[1], .height = call->counts[2],
-        .width = call->counts[3], .filters = call->counts[4], .window = &call->counts[5],
-        .stride = &call->counts[7], .dilate = &call->counts[9], .pad = &call->counts[11],
-        .rows = call->counts[13], .columns = call->counts[14],
-        .is_signed = ndrt_int_of(call->counts[15]), .slots = ndrt_int_of(call->counts[16]),
-        .kind = ndrt_int_of(call->counts[17]), .rectify = ndrt_int_of(call->counts[18]),
+        .scratch = call->data[3], .bias = call->data[4], .shift = call->data[5],
+        .scale = call->data[6], .scales = call->data[7], .added = call->data[8],
+        .added_scale = call->data[9], .images = call->counts[0], .channels = call->counts[1],
+        .height = call->counts[2], .width = call->counts[3], .filters = call->counts[4],
+        .window = &call->counts[5], .stride = &call->counts[7], .dilate = &call->counts[9],
+        .pad = &call->counts[11], .rows = call->counts[13], .columns = call->counts[14],
+        .groups = call->counts[15], .is_signed = ndrt_int_of(call->counts[16]),
+        .slots = ndrt_int_of(call->counts[17]), .kind = ndrt_int_of(call->counts[18]),
+        .added_kind = ndrt_int_of(call->counts[19]), .first_slope = (float)numbers[0],
+        .first_low = (float)numbers[1], .first_high = (float)numbers[2],
+        .last_slope = (float)numbers[3], .last_low = (float)numbers[4],
+        .last_high = (float)numbers[5],
     };
 }
 

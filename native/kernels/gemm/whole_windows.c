@@ -1,6 +1,5 @@
-/* Convolutions and products of 8-bit numbers, in int32: exact, and beyond int32 come round. A bias
- * is added up to the ends of int32. With a scale the sums become 8-bit numbers while they are in
- * the first cache.
+/* Convolutions and products of 8-bit numbers, in int32: exact, and beyond int32 come round. What
+ * becomes of the sums (ndrt_finish.h) is done while they are in the first cache.
  *
  * Rows of data, one for each window, are widened to 16 bits in scratch; two numbers of a row and
  * two of a filter are multiplied and added up at once (vpmaddwd; vpdpwssd, which also adds that to
@@ -11,7 +10,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/ndrt_bytes.h"
+#include "kernels/ndrt_finish.h"
 #include "ndrt_args.h"
 #include "onednn/ndrt_onednn.h"
 
@@ -129,8 +128,12 @@ static sum_some *const sum[][VECTORS] = {{sum_one, sum_two}, {sum_one, sum_two}}
 /* Numbers come in pairs: behind an odd number of them is one that meets a weight of 0. */
 static int64_t pairs(int64_t numbers) { return (numbers + 1) / 2 * 2; }
 
+/* Of a group. */
+static int64_t channels_of(const windows *job) { return job->channels / job->groups; }
+static int64_t filters_of(const windows *job) { return job->filters / job->groups; }
+
 /* Numbers of a line of a window. */
-static int64_t line_of(const windows *job) { return pairs(job->window[1] * job->channels); }
+static int64_t line_of(const windows *job) { return pairs(job->window[1] * channels_of(job)); }
 
 static int64_t depth_of(const windows *job) { return job->window[0] * line_of(job); }
 
@@ -152,7 +155,9 @@ INLINED void widen(int16_t *out, const void *data, int64_t from, int64_t n, int6
 /* Of rows: what they have in common. */
 typedef struct {
     int64_t line, wide; /* numbers of a line of a window, with and without what pairs them */
-    int64_t total;      /* numbers of data */
+    int64_t channels;   /* of a group, and the first one's place */
+    int64_t first_channel;
+    int64_t total; /* numbers of data */
 } lines;
 
 /* An output. */
@@ -164,9 +169,10 @@ typedef struct {
  * so that what is written too much is written again. */
 INLINED void gather_row(const windows *job, const lines *of, const place_of *at, int16_t *row,
                         const int is_signed) {
-    const int64_t channels = job->channels;
+    const int64_t channels = of->channels;
     const int64_t first = at->column * job->stride[1] - job->pad[1];
-    const int is_inside = job->dilate[1] == 1 && first >= 0 && first + job->window[1] <= job->width;
+    const int is_inside = job->groups == 1 && job->dilate[1] == 1 && first >= 0 &&
+                          first + job->window[1] <= job->width;
     int64_t y = at->row * job->stride[0] - job->pad[0];
     for (int64_t j = 0; j < job->window[0]; j++, row += of->line, y += job->dilate[0]) {
         const int64_t begin = (at->image * job->height + y) * job->width;
@@ -182,18 +188,21 @@ INLINED void gather_row(const windows *job, const lines *of, const place_of *at,
                 if (x < 0 || x >= job->width)
                     memset(row + i * channels, 0, (size_t)channels * sizeof *row);
                 else
-                    widen(row + i * channels, job->data, (begin + x) * channels, channels,
-                          of->total, is_signed);
+                    widen(row + i * channels, job->data,
+                          (begin + x) * job->channels + of->first_channel, channels, of->total,
+                          is_signed);
             }
         }
         if (of->wide < of->line) row[of->wide] = 0;
     }
 }
 
-INLINED void gather_rows(const windows *job, int64_t place, int64_t rows, int16_t *scratch,
-                         const int is_signed) {
+INLINED void gather_rows(const windows *job, int64_t group, int64_t place, int64_t rows,
+                         int16_t *scratch, const int is_signed) {
     const lines of = {.line = line_of(job),
-                      .wide = job->window[1] * job->channels,
+                      .wide = job->window[1] * channels_of(job),
+                      .channels = channels_of(job),
+                      .first_channel = group * channels_of(job),
                       .total = job->images * job->height * job->width * job->channels};
     const int64_t depth = depth_of(job);
     place_of at = {.image = place / job->columns / job->rows,
@@ -211,96 +220,49 @@ INLINED void gather_rows(const windows *job, int64_t place, int64_t rows, int16_
 
 /* ---- panels --------------------------------------------------------------------------------- */
 
-/* The sum, or the end of int32 that it is beyond. Written for vectors of int32. */
-INLINED int32_t bounded_sum(int32_t a, int32_t b) {
-    const int32_t sum = (int32_t)((uint32_t)a + (uint32_t)b);
-    const int32_t end = (int32_t)((uint32_t)INT32_MAX + ((uint32_t)a >> 31));
-    return ((a ^ sum) & (b ^ sum)) < 0 ? end : sum;
+/* All but the summand's scale, which is read when the kernel runs. */
+static ndrt_finish finish_of(const windows *job) {
+    ndrt_finish f = {
+        .out = job->out,
+        .bias = job->bias,
+        .shift = job->shift,
+        .scale = job->scales ? job->scales : job->scale,
+        .scale_step = job->scales != NULL,
+        .kind = job->kind,
+        .added = job->added,
+        .added_kind = job->added_kind,
+        .first = {job->first_slope, job->first_low, job->first_high},
+        .last = {job->last_slope, job->last_low, job->last_high},
+    };
+    f.bends_first = ndrt_bends(f.first);
+    f.bends_last = ndrt_bends(f.last);
+    return f;
 }
 
-INLINED void add_bias(int32_t *made, const int32_t *bias, int count) {
-#pragma omp simd
-    for (int f = 0; f < count; f++) made[f] = bounded_sum(made[f], bias[f]);
-}
-
-INLINED void narrow(uint8_t *out, const int32_t *made, float scale, const int is_signed,
-                    const int rectify) {
-#pragma omp simd
-    for (int f = 0; f < VECTORS * LANES; f++) {
-        const float x = (float)made[f] * scale;
-        const int8_t whole = ndrt_to_s8(x);
-        out[f] = is_signed ? (uint8_t)(rectify && whole < 0 ? 0 : whole) : ndrt_to_u8(x);
-    }
-}
-
-/* Fewer bytes than are made for a tile, as few overlapping words: a call for so few takes longer.
- */
-INLINED void put(uint8_t *out, const uint8_t *bytes, int count) {
-    if (VECTORS * LANES > 16 && count >= 16) {
-        memcpy(out, bytes, 16);
-        memcpy(out + count - 16, bytes + count - 16, 16);
-    } else if (count >= 8) {
-        memcpy(out, bytes, 8);
-        memcpy(out + count - 8, bytes + count - 8, 8);
-    } else if (count >= 4) {
-        memcpy(out, bytes, 4);
-        memcpy(out + count - 4, bytes + count - 4, 4);
-    } else {
-        for (int f = 0; f < count; f++) out[f] = bytes[f];
-    }
-}
-
-static void to_bytes(uint8_t *out, const int32_t *made, const windows *job) {
-    if (job->kind == NDRT_U8)
-        narrow(out, made, *job->scale, 0, 0);
-    else if (job->rectify)
-        narrow(out, made, *job->scale, 1, 1);
-    else
-        narrow(out, made, *job->scale, 1, 0);
-}
-
-/* Filters `first` up to `first + count` of rows whose sums are in a tile. Sums behind them are
- * whatever. */
-static void write_tile(const windows *job, int32_t *made, int64_t place, int rows, int64_t first,
-                       int count) {
-    enum { ALL = VECTORS * LANES };
-    uint8_t bytes[ALL];
-    for (int r = 0; r < rows; r++, made += ALL) {
-        const int64_t at = (place + r) * job->filters + first;
-        if (job->bias && count == ALL)
-            add_bias(made, job->bias + first, ALL);
-        else if (job->bias)
-            add_bias(made, job->bias + first, count);
-        if (job->kind == NDRT_S32) {
-            memcpy((int32_t *)job->out + at, made, (size_t)count * sizeof *made);
-        } else if (count == ALL) {
-            to_bytes((uint8_t *)job->out + at, made, job);
-        } else {
-            to_bytes(bytes, made, job);
-            put((uint8_t *)job->out + at, bytes, count);
-        }
-    }
-}
-
-static void compute_panel(const windows *job, int64_t place, int64_t rows, int16_t *scratch) {
-    const int64_t depth = depth_of(job), step = VECTORS * LANES;
+static void compute_panel(const windows *job, const ndrt_finish *f, int64_t group, int64_t place,
+                          int64_t rows, int16_t *scratch) {
+    const int64_t depth = depth_of(job), step = VECTORS * LANES, filters = filters_of(job);
+    const int64_t padded = (filters + BLOCK - 1) / BLOCK * BLOCK;
+    const int8_t *weights = (const int8_t *)job->weights + group * padded * depth;
     int32_t made[TILE_ROWS * VECTORS * LANES] = {0};
     sum_some *const *sums_of = sum[ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) != 0];
     if (job->is_signed)
-        gather_rows(job, place, rows, scratch, 1);
+        gather_rows(job, group, place, rows, scratch, 1);
     else
-        gather_rows(job, place, rows, scratch, 0);
-    for (int64_t first = 0; first < job->filters; first += step) {
-        const int64_t left = job->filters - first, count = left < step ? left : step;
+        gather_rows(job, group, place, rows, scratch, 0);
+    for (int64_t first = 0; first < filters; first += step) {
+        const int64_t left = filters - first, column = group * filters + first;
+        const int count = left < step ? (int)left : (int)step;
         tile t = {.out = made,
-                  .weights = (const int8_t *)job->weights + first * depth,
+                  .weights = weights + first * depth,
                   .second = (int)LANES == BLOCK ? depth * BLOCK : 2 * LANES,
                   .depth = depth};
         for (int64_t r = 0; r < rows; r += TILE_ROWS) {
             const int some = rows - r < TILE_ROWS ? (int)(rows - r) : TILE_ROWS;
             t.data = scratch + r * depth;
             sums_of[count > LANES](&t, some);
-            write_tile(job, made, place + r, some, first, (int)count);
+            ndrt_finish_tile(f, made, step, some, (place + r) * job->filters + column, job->filters,
+                             column, count);
         }
     }
 }
@@ -329,12 +291,18 @@ static ndrt_status check(kernel_call *call) {
         !is_pair_of_counts(job.dilate, 1) || !is_pair_of_counts(job.pad, 0) ||
         !is_count(job.rows, 1) || !is_count(job.columns, 1) || job.slots < 1)
         return ndrt_fail(NDRT_INVALID, "whole windows: a number is out of range");
-    const int64_t wide = ndrt_product(job.window[1], job.channels, 1);
+    if (!is_count(job.groups, 1) || job.channels % job.groups || job.filters % job.groups)
+        return ndrt_fail(NDRT_INVALID,
+                         "whole windows: %lld groups of %lld channels and %lld filters",
+                         (long long)job.groups, (long long)job.channels, (long long)job.filters);
+    const ndrt_finish f = finish_of(&job);
+    TRY(ndrt_check_finish("whole windows", &f));
+    if (!job.added != !job.added_scale)
+        return ndrt_fail(NDRT_INVALID, "whole windows: a summand without its scale");
+    const int64_t wide = ndrt_product(job.window[1], channels_of(&job), 1);
     const int64_t area = wide < 0 ? -1 : ndrt_product(job.window[0], pairs(wide), 1);
-    if (job.kind != NDRT_S32 && ((job.kind != NDRT_S8 && job.kind != NDRT_U8) || !job.scale))
-        return ndrt_fail(NDRT_INVALID, "whole windows: a kind that there is no form for");
     if (area < 0 || data_of(&job) < 0 || ndrt_product(area, PANEL_ROWS + 1, job.slots) < 0 ||
-        ndrt_product(area, job.filters + BLOCK, 1) < 0 || places_of(&job) < 0 ||
+        ndrt_product(area, job.filters + BLOCK, job.groups) < 0 || places_of(&job) < 0 ||
         ndrt_product(places_of(&job), job.filters, sizeof(int32_t)) < 0)
         return ndrt_fail(NDRT_INVALID, "whole windows: more elements than can be");
     return places_of(&job) ? ndrt_need_arrays(call, 4) : NDRT_OK;
@@ -351,12 +319,16 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     const windows job = ndrt_read_whole_windows(call);
     const int64_t places = places_of(&job), numbers = depth_of(&job) * PANEL_ROWS + STEP;
     const int64_t panels = (places + PANEL_ROWS - 1) / PANEL_ROWS;
+    ndrt_finish f = finish_of(&job);
+    if (job.added_scale) f.added_scale = *job.added_scale;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) {
         int16_t *scratch = (int16_t *)job.scratch + i * numbers;
         for (int64_t p = panels * i / nthreads; p < panels * (i + 1) / nthreads; p++) {
             const int64_t place = p * PANEL_ROWS, left = places - place;
-            compute_panel(&job, place, left < PANEL_ROWS ? left : PANEL_ROWS, scratch);
+            const int64_t rows = left < PANEL_ROWS ? left : PANEL_ROWS;
+            for (int64_t group = 0; group < job.groups; group++)
+                compute_panel(&job, &f, group, place, rows, scratch);
         }
     }
     return NDRT_OK;

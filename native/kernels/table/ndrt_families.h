@@ -21,6 +21,7 @@ extern const ndrt_family ndrt_family_functions;
 extern const ndrt_family ndrt_family_scalars;
 extern const ndrt_family ndrt_family_quantized;
 extern const ndrt_family ndrt_family_byte_ranges;
+extern const ndrt_family ndrt_family_byte_layers;
 extern const ndrt_family ndrt_family_bytes;
 extern const ndrt_family ndrt_family_entropy;
 extern const ndrt_family ndrt_family_halves;
@@ -125,6 +126,11 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_RESCALE] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_SUM_SCALES] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_NORM_FACTORS] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_ADDED_SCALE] = &ndrt_family_byte_layers, \
+    [NDRT_KERNEL_LAYER_FACTORS] = &ndrt_family_byte_layers, \
+    [NDRT_KERNEL_ROUND_LAYER] = &ndrt_family_byte_layers, \
+    [NDRT_KERNEL_DENSE_SCALES] = &ndrt_family_byte_layers, \
+    [NDRT_KERNEL_ROUND_AWAY] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_TO_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_JOIN_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_NORM_BYTES] = &ndrt_family_bytes, \

@@ -24,7 +24,7 @@ from ..quantization import elementwise, layers, native, whole_sums
 from ..quantization.quantize import CalibratedParams
 from ..quantization.ranges import WHOLE, need_dtype, widest
 from ..quantization.requantize import requantized
-from ..quantization.whole_sums import Narrowed
+from ..quantization.whole_sums import Finish, rectified
 
 Ends = tuple[np.float32, np.float32]
 
@@ -54,7 +54,7 @@ class _Sums:
 
     compute: Callable[[Any, list[AnyArray], Shape], tuple[AnyArray, Ends]]
     write_range: Callable[[OpContext, Any, list[NDArray], Mem, Mem], object]
-    write: Callable[[OpContext, Any, list[NDArray], Output, Narrowed, Any], None]
+    write: Callable[[OpContext, Any, list[NDArray], Output, Finish, Any], None]
 
 
 def _operator(name: str, params: type[Params], inputs: Any, infer_shape: InferShape,
@@ -76,10 +76,20 @@ def _operator(name: str, params: type[Params], inputs: Any, infer_shape: InferSh
         is_signed = p.dtype != UINT8
         scale = native.requantize_range(ctx, (low, high), widest(*p.calibrated),
                                              WHOLE[p.dtype], is_signed, outs)
-        sums.write(ctx, p, ins, outs[0], Narrowed(scale, p.rectify and is_signed), kept)
+        sums.write(ctx, p, ins, outs[0], rectified(scale, p.rectify and is_signed), kept)
     return OpDef(name, params, inputs=inputs, outputs=layers.OUTPUTS, infer_shape=infer_shape,
                  infer_type=infer_made, compute=compute, compute_ex=compute_ex, refuses=refuses,
                  is_fused=True, no_gradient="it is for inference", doc=doc, **more)
+
+
+def _write_conv(ctx: OpContext, p: Any, ins: list[NDArray], out: Output, finish: Finish,
+                kept: object) -> None:
+    whole_sums.write_conv(ctx, p, *whole_sums.conv_arrays(ctx, p, ins), out, finish)
+
+
+def _write_dense(ctx: OpContext, p: Any, ins: list[NDArray], out: Output, finish: Finish,
+                 kept: object) -> None:
+    whole_sums.write_dense(ctx, p, *whole_sums.dense_arrays(ctx, p, ins), out, finish)
 
 
 BEHIND = (", brought to 8 bits by a calibrated range as _contrib_requantize does, and with rectify "
@@ -89,13 +99,13 @@ register(_operator(
     "_fused_quantized_conv", RequantizedConvParams, layers.input_names,
     layers.with_ranges(convolution.infer_shape), layers.infer_type,
     _Sums(layers.conv_sums, whole_sums.conv_range,
-          lambda ctx, p, ins, out, narrowed, _: whole_sums.write_conv(ctx, p, ins, out, narrowed)),
+          _write_conv),
     whole_sums.refuses_conv, "_contrib_quantized_conv" + BEHIND, flops=convolution.flops))
 register(_operator(
     "_fused_quantized_fully_connected", RequantizedDenseParams, layers.input_names,
     layers.with_ranges(fully_connected.infer_shape), layers.infer_type,
     _Sums(layers.dense_sums, whole_sums.dense_range,
-          lambda ctx, p, ins, out, narrowed, _: whole_sums.write_dense(ctx, p, ins, out, narrowed)),
+          _write_dense),
     whole_sums.refuses_empty, "_contrib_quantized_fully_connected" + BEHIND,
     flops=fully_connected.flops))
 
@@ -113,9 +123,9 @@ def _sum_range(ctx: OpContext, p: Any, ins: list[NDArray], low: Mem, high: Mem,
     return native.sum_scales(ctx, ins, INT32, None, low, high)
 
 
-def _write_sum(ctx: OpContext, p: Any, ins: list[NDArray], out: Output, narrowed: Narrowed,
+def _write_sum(ctx: OpContext, p: Any, ins: list[NDArray], out: Output, finish: Finish,
                scales: tuple[Mem, Mem]) -> None:
-    native.write_sum(ctx, ins, out, scales, *narrowed)
+    native.write_sum(ctx, ins, out, scales, finish.scale, finish.last.low == 0)
 
 
 register(_operator(

@@ -88,26 +88,36 @@ def write_range(outs: Sequence[NumpyOutput], ends: tuple[Any, Any]) -> None:
         out.write(one(end))
 
 
+def conv_products(p: ConvolutionParams, ins: list[AnyArray], shape: Shape) -> AnyArray:
+    """int32 sums of that shape, without a bias."""
+    return wrapped(conv_forward(ins[0].astype(np.float64), ins[1].astype(np.float64), p.geometry(),
+                                shape[2:]))
+
+
+@uses_blas
+def dense_products(p: FullyConnectedParams, ins: list[AnyArray], shape: Shape) -> AnyArray:
+    """The same of rows."""
+    rows = ins[0].reshape(matrix(p, ins[0].shape)).astype(np.float64)
+    return wrapped(rows @ ins[1].astype(np.float64).T).reshape(shape)
+
+
 def conv_sums(p: ConvolutionParams, ins: list[AnyArray], shape: Shape) -> tuple[AnyArray, Ends]:
     """int32 sums of that shape and what -2^31 and 2^31 stand for."""
-    y = conv_forward(ins[0].astype(np.float64), ins[1].astype(np.float64), p.geometry(), shape[2:])
-    sums = wrapped(y)
+    sums = conv_products(p, ins, shape)
     if not p.no_bias:
         sums = plus_bias(sums, ins[2].reshape(-1, *(1,) * len(p.kernel)))
     # MXNet tells the range of int8 products for uint8 data too
     return sums, product_range(INT8, ins[len(arrays(p)):])
 
 
-@uses_blas
 def dense_sums(p: FullyConnectedParams, ins: list[AnyArray], shape: Shape,
                ) -> tuple[AnyArray, Ends]:
     """The same of rows."""
-    count, x = len(arrays(p)), ins[0]
-    rows = x.reshape(matrix(p, x.shape)).astype(np.float64)
-    sums = wrapped(rows @ ins[1].astype(np.float64).T)
+    count, kind = len(arrays(p)), ins[0].dtype
+    sums = dense_products(p, ins, shape)
     if not p.no_bias:
-        sums = plus_bias(sums, bias_in_sums(ins[2], x.dtype, ins[count:]))
-    return sums.reshape(shape), product_range(x.dtype, ins[count:])
+        sums = plus_bias(sums, bias_in_sums(ins[2], kind, ins[count:]))
+    return sums, product_range(kind, ins[count:])
 
 
 def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],

@@ -63,6 +63,14 @@ def pass_range(ctx: OpContext, ends: Sequence[NDArray], outs: list[Output]) -> N
         put(ctx, get_default(end, ctx.stream), out)
 
 
+def put_all(ctx: OpContext, made: Sequence[Mem], outs: list[Output]) -> None:
+    """What is in scratch, as outputs."""
+    for out in outs:
+        can_add(out)
+    for mem, out in zip(made, outs, strict=True):
+        put(ctx, mem, out)
+
+
 # ---- to 8 bits and back -------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ oneDNN's saturate at 16 bits on CPUs without VNNI.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -31,14 +32,13 @@ from .ranges import WHOLE
 
 PIXEL = Geometry((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), 1)
 END = default_desc(FLOAT32, (1,))
-WEIGHTS = f"AcdB{lib.NDRT_WHOLE_BLOCK}a2b"
+BLOCK = lib.NDRT_WHOLE_BLOCK
+WEIGHTS = f"AcdB{BLOCK}a2b"
 
 
 def refuses_conv(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
     if len(p.kernel) != 2:
         return f"windows of {len(p.kernel)} axes"
-    if p.num_group != 1:
-        return f"{p.num_group} groups"
     return refuses_empty(p, ins)
 
 
@@ -46,30 +46,63 @@ def refuses_empty(p: ConvolutionParams | FullyConnectedParams, ins: list[NDArray
     return "an array without elements" if 0 in ins[0].shape or 0 in ins[1].shape else None
 
 
-class Narrowed(NamedTuple):
-    """What becomes of sums that are not written: they are multiplied by the scale and rounded to 8
-    bits, with `rectify` to 0 and above."""
+class Bend(NamedTuple):
+    """A function of numbers: those below 0 times the slope, and all kept within bounds."""
 
-    scale: Mem
-    rectify: bool
+    slope: float = 1.0
+    low: float = -math.inf
+    high: float = math.inf
+
+
+STRAIGHT = Bend()
+
+
+class Finish(NamedTuple):
+    """What becomes of sums that are not written.
+
+    A shift for each column is added, they are multiplied by a scale, the same or one for each
+    column, bent, 8-bit numbers times their scale are added, and they are bent again.
+    """
+
+    scale: Mem | None = None
+    scales: Mem | None = None
+    shift: Mem | None = None
+    first: Bend = STRAIGHT
+    added: Mem | None = None
+    added_scale: Mem | None = None
+    last: Bend = STRAIGHT
+
+
+SUMS = Finish()
+
+
+def rectified(scale: Mem, rectify: bool) -> Finish:
+    """The sums times a scale, with `rectify` to 0 and above."""
+    return Finish(scale=scale, last=Bend(low=0.0) if rectify else STRAIGHT)
 
 
 def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], outs: list[Output],
                  ) -> None:
     can_add(outs[0])
-    write_conv(ctx, p, ins, outs[0])
+    write_conv(ctx, p, *conv_arrays(ctx, p, ins), outs[0])
     with outs[1].open(END, ctx.stream) as low, outs[2].open(END, ctx.stream) as high:
         conv_range(ctx, p, ins, low, high)
 
 
-def write_conv(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], out: Output,
-               narrowed: Narrowed | None = None) -> None:
-    data = ins[0]
-    packed = _packed_lines(ctx, ins[1])
-    bias = None if p.no_bias else _bias(ctx, ins[2], None, data)
-    x = get_data_reorder(data, channels_last_desc(data.dtype, data.shape), ctx.stream)
-    with out.open(channels_last_desc(out.array.dtype, out.shape), ctx.stream) as y:
-        _run(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, narrowed)
+def conv_arrays(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
+                ) -> tuple[NDArray, NDArray, Mem | None]:
+    """Data, weight, and the bias as int32."""
+    return ins[0], ins[1], None if p.no_bias else _bias(ctx, ins[2], [], ins[0])
+
+
+def write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDArray,
+               bias: Mem | None, out: Output, finish: Finish = SUMS) -> None:
+    """Sums of products, with a bias of int32, and what becomes of them."""
+    layout = channels_last_desc
+    packed = _packed_lines(ctx, weight, p.num_group)
+    x = get_data_reorder(data, layout(data.dtype, data.shape), ctx.stream)
+    with out.open(layout(out.array.dtype, out.shape), ctx.stream) as y:
+        _run(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, finish)
 
 
 def conv_range(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], low: Mem, high: Mem,
@@ -81,21 +114,26 @@ def conv_range(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], low: Me
 def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], outs: list[Output],
                   ) -> None:
     can_add(outs[0])
-    write_dense(ctx, p, ins, outs[0])
+    write_dense(ctx, p, *dense_arrays(ctx, p, ins), outs[0])
     with outs[1].open(END, ctx.stream) as low, outs[2].open(END, ctx.stream) as high:
         dense_range(ctx, p, ins, low, high)
 
 
-def write_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], out: Output,
-                narrowed: Narrowed | None = None) -> None:
-    data, count = ins[0], 2 if p.no_bias else 3
+def dense_arrays(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
+                 ) -> tuple[NDArray, NDArray, Mem | None]:
+    """Data, weight, and the bias as int32 in the steps of the sums."""
+    return ins[0], ins[1], None if p.no_bias else _bias(ctx, ins[2], ins[3:], ins[0])
+
+
+def write_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, weight: NDArray,
+                bias: Mem | None, out: Output, finish: Finish = SUMS) -> None:
+    """The same of rows."""
     rows, features = matrix(p, data.shape)
-    packed = weights(ctx, ins[1], tagged_desc(INT8, (p.num_hidden, features, 1, 1), WEIGHTS))
-    bias = None if p.no_bias else _bias(ctx, ins[2], ins[count:], data)
+    packed = weights(ctx, weight, tagged_desc(INT8, (p.num_hidden, features, 1, 1), WEIGHTS))
     x = get_default(data, ctx.stream)
     with out.open(default_desc(out.array.dtype, out.shape), ctx.stream) as y:
         _run(ctx, y, x, packed, bias, (rows, features, 1, 1), PIXEL, (rows, p.num_hidden, 1, 1),
-             narrowed)
+             finish)
 
 
 def dense_range(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], low: Mem, high: Mem,
@@ -103,44 +141,53 @@ def dense_range(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], low
     _write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[ins[0].dtype], low, high)
 
 
-def _packed_lines(ctx: OpContext, weight: NDArray) -> Mem:
-    """Blocks of filters, in which the channels of a line of the window stand one behind the other:
-    pairs of an odd number of channels reach over two pixels."""
+def _packed_lines(ctx: OpContext, weight: NDArray, groups: int) -> Mem:
+    """Blocks of filters of a group, in which the channels of a line of the window stand one behind
+    the other: pairs of an odd number of channels reach over two pixels."""
     filters, channels, height, width = weight.shape
-    if channels % 2 == 0 or width == 1:
+    of_group = filters // groups
+    is_plain = channels % 2 == 0 or width == 1
+    if is_plain and (groups == 1 or of_group % BLOCK == 0):
         return weights(ctx, weight, tagged_desc(INT8, weight.shape, WEIGHTS))
+    dims = ((of_group, channels, height, width) if is_plain
+            else (of_group, width * channels, height, 1))
+    made = tagged_desc(INT8, dims, WEIGHTS)
+    whole = default_desc(INT8, (groups * made.nbytes,))
     line = width * channels
-    made = tagged_desc(INT8, (filters, line, height, 1), WEIGHTS)
-    lines = strided_desc(INT8, (filters, line, height, 1), (height * line, 1, line, 1))
+    given = (strided_desc(INT8, dims, (height * line, 1, line, channels)) if is_plain
+             else strided_desc(INT8, dims, (height * line, 1, line, 1)))
 
     def fill(stream: Stream, packed: Mem) -> None:
         last = stream.scratch(channels_last_desc(INT8, weight.shape))
         reorder_mem(stream, get_default(weight, stream), last)
-        reorder_mem(stream, last.as_desc(lines), packed)
+        for group in range(groups):
+            reorder_mem(stream, last.behind(group * of_group * height * line).as_desc(given),
+                        packed.behind(group * made.nbytes).as_desc(made))
     if ctx.packed is not None and ctx.is_constant(weight):
-        return ctx.packed.made(weight, "lines of windows", made, ctx.stream, fill)
-    packed = ctx.stream.scratch(made)
+        return ctx.packed.made(weight, f"lines of windows, {groups} groups", whole, ctx.stream,
+                               fill)
+    packed = ctx.stream.scratch(whole)
     fill(ctx.stream, packed)
     return packed
 
 
-def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray] | None, data: NDArray) -> Mem:
+def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray], data: NDArray) -> Mem:
     """The bias as int32, in scratch; in the steps of the sums where ranges are given."""
     made = ctx.stream.scratch(default_desc(INT32, bias.shape))
     given: list[Mem | None] = [None] * 6
-    if ends is not None:
+    if ends:
         given = [get_default(end, ctx.stream) for end in ends]
     ctx.kernel(whole_bias(
         out=made, bias=get_default(bias, ctx.stream), data_low=given[0], data_high=given[1],
         weight_low=given[2], weight_high=given[3], bias_low=given[4], bias_high=given[5],
-        n=bias.size, is_scaled=ends is not None, is_signed=data.dtype == INT8))
+        n=bias.size, is_scaled=bool(ends), is_signed=data.dtype == INT8))
     return made
 
 
 def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,
-         geo: Geometry, out: Shape, narrowed: Narrowed | None) -> None:
+         geo: Geometry, out: Shape, finish: Finish) -> None:
     images, channels, height, width = data
-    line = geo.kernel[1] * channels
+    line = geo.kernel[1] * (channels // geo.groups)
     depth = geo.kernel[0] * (line + line % 2)
     slots = min(lib.ndrt_threads_get(), images * out[2] * out[3])
     numbers = slots * (lib.NDRT_WHOLE_PANEL * depth + lib.NDRT_WHOLE_SLACK)
@@ -148,13 +195,16 @@ def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Sh
         raise Unsupported(f"windows over {depth} numbers")
     # of 16 bits, two of them in an int32
     scratch = ctx.stream.scratch(default_desc(INT32, (numbers // 2,)))
+    first, last, added = finish.first, finish.last, finish.added
     ctx.kernel(whole_windows(
-        out=y, data=x, weights=packed, bias=bias, scratch=scratch,
-        scale=None if narrowed is None else narrowed.scale, images=images, channels=channels,
-        height=height, width=width, filters=out[1], window=geo.kernel, stride=geo.stride,
-        dilate=geo.dilate, pad=geo.pad, rows=out[2], columns=out[3],
-        is_signed=x.desc.dtype_code == lib.NDRT_S8, slots=slots, kind=y.desc.dtype_code,
-        rectify=narrowed is not None and narrowed.rectify))
+        out=y, data=x, weights=packed, bias=bias, scratch=scratch, shift=finish.shift,
+        scale=finish.scale, scales=finish.scales, added=added, added_scale=finish.added_scale,
+        images=images, channels=channels, height=height, width=width, filters=out[1],
+        window=geo.kernel, stride=geo.stride, dilate=geo.dilate, pad=geo.pad, rows=out[2],
+        columns=out[3], groups=geo.groups, is_signed=x.desc.dtype_code == lib.NDRT_S8, slots=slots,
+        kind=y.desc.dtype_code, added_kind=0 if added is None else added.desc.dtype_code,
+        first_slope=first.slope, first_low=first.low, first_high=first.high,
+        last_slope=last.slope, last_low=last.low, last_high=last.high))
 
 
 def _write_range(ctx: OpContext, ends: list[NDArray], most: np.float32, low: Mem, high: Mem,

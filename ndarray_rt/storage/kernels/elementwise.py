@@ -136,6 +136,51 @@ def norm_factors(*, factors: Mem, shifts: Mem, gamma: Mem, beta: Mem, mean: Mem,
                       data_low, data_high), (n,), (epsilon, wanted))
 
 
+def added_scale(*, scale: Mem, low: Mem, high: Mem, is_signed: bool,
+                out_scale: float) -> KernelCall:
+    """What int8 or uint8 in a range is multiplied by to be added to numbers that stand for floats
+    times `out_scale`."""
+    return KernelCall(lib.NDRT_KERNEL_ADDED_SCALE, (scale, low, high), (is_signed,), (out_scale,))
+
+
+def layer_factors(*, factors: Mem, shifts: Mem, gamma: Mem | None = None, beta: Mem, mean: Mem,
+                  var: Mem, bias: Mem | None = None, n: int, epsilon: float) -> KernelCall:
+    """What batch normalization behind a layer with or without a bias multiplies its weights by, for
+    each of n channels, and the bias it makes."""
+    return KernelCall(lib.NDRT_KERNEL_LAYER_FACTORS, (factors, shifts, gamma, beta, mean, var,
+                      bias), (n,), (epsilon,))
+
+
+def round_layer(*, weight_out: Mem, bias_out: Mem | None = None, scale: Mem | None = None,
+                low: Mem | None = None, high: Mem | None = None, weight: Mem,
+                factors: Mem | None = None, bias: Mem | None = None, data_low: Mem, data_high: Mem,
+                rows: int, width: int, is_signed: bool, from_zero: bool, by_rows: bool, kind: int,
+                out_scale: float) -> KernelCall:
+    """Weights, times a factor of each row, as int8, and the bias in the steps of the sums, whole
+    numbers of kind S32 or F32: with a scale of each row, such that the bias keeps away from the
+    ends of int32, or with one. `scale` brings sums to floats times `out_scale`; from `low` to
+    `high` is the range of the weights. uint8 data is refused with `from_zero` if its range begins
+    below 0."""
+    return KernelCall(lib.NDRT_KERNEL_ROUND_LAYER, (weight_out, bias_out, scale, low, high, weight,
+                      factors, bias, data_low, data_high), (rows, width, is_signed, from_zero,
+                      by_rows, kind), (out_scale,))
+
+
+def dense_scales(*, ratio: Mem, factor: Mem, scale: Mem, data_low: Mem, data_high: Mem,
+                 weight_low: Mem, weight_high: Mem, bias_low: Mem | None = None,
+                 bias_high: Mem | None = None, is_signed: bool, out_scale: float) -> KernelCall:
+    """Of int8 weights and bias: what both are multiplied by so that the bias is in the steps of the
+    sums and keeps away from the ends of int32, and `scale` as of round_layer."""
+    return KernelCall(lib.NDRT_KERNEL_DENSE_SCALES, (ratio, factor, scale, data_low, data_high,
+                      weight_low, weight_high, bias_low, bias_high), (is_signed,), (out_scale,))
+
+
+def round_away(*, out: Mem, data: Mem, factor: Mem, n: int, kind: int) -> KernelCall:
+    """int8 times the factor, to the nearest whole number, halves away from 0, as kind S8, S32, or
+    F32 of such an int32."""
+    return KernelCall(lib.NDRT_KERNEL_ROUND_AWAY, (out, data, factor), (n, kind), ())
+
+
 def to_bytes(*, out: Mem, data: Mem, scale: Mem | None = None, n: int, kind: int, is_signed: bool,
              factor: float) -> KernelCall:
     """data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or uint8: to

@@ -1,0 +1,190 @@
+/* Windows of 8-bit numbers, a filter for each channel, over channels-last images, in int32. What
+ * becomes of the sums (ndrt_finish.h) is done while they are in registers and the first cache.
+ *
+ * Numbers of two places of a window stand side by side, widened to 16 bits, so that vpmaddwd
+ * multiplies and adds both, which can not saturate. What lies in the padding is a line of zeros. */
+#include <immintrin.h>
+#include <limits.h>
+#include <omp.h>
+#include <string.h>
+
+#include "kernels/ndrt_finish.h"
+#include "ndrt_args.h"
+
+typedef const ndrt_kernel_call kernel_call;
+typedef ndrt_whole_depthwise_args windows;
+
+#define INLINED static inline __attribute__((always_inline))
+
+enum { BLOCK = NDRT_FINISHED, MOST = NDRT_WHOLE_PLACES, USUAL = 9 };
+
+/* The weights of two places: of 8 channels, and of the next 8. */
+typedef struct {
+    __m256i low, high;
+} pair;
+
+INLINED pair widened(__m128i a, __m128i b, const int is_signed) {
+    const __m128i low = _mm_unpacklo_epi8(a, b), high = _mm_unpackhi_epi8(a, b);
+    if (is_signed) return (pair){_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high)};
+    return (pair){_mm256_cvtepu8_epi16(low), _mm256_cvtepu8_epi16(high)};
+}
+
+INLINED __m128i some(const void *at) { return _mm_loadu_si128((const __m128i *)at); }
+
+/* Where blocks of 16 channels begin: the last one may overlap the one before it. */
+INLINED int64_t block_at(const windows *job, int64_t block) {
+    const int64_t at = block * BLOCK;
+    return at + BLOCK <= job->channels ? at : job->channels - BLOCK;
+}
+
+static int64_t blocks_of(const windows *job) { return (job->channels + BLOCK - 1) / BLOCK; }
+
+static int places_of(const windows *job) { return (int)(job->window[0] * job->window[1]); }
+
+static int pairs_of(const windows *job) { return (places_of(job) + 1) / 2; }
+
+/* Of each block: its pairs. */
+static void pack(const windows *job, int16_t *packed) {
+    const int8_t *weights = job->weights;
+    const int places = places_of(job);
+    for (int64_t block = 0; block < blocks_of(job); block++)
+        for (int k = 0; k < places; k += 2, packed += 4 * BLOCK / 2) {
+            const int8_t *at = weights + k * job->channels + block_at(job, block);
+            const __m128i next = k + 1 < places ? some(at + job->channels) : _mm_setzero_si128();
+            const pair w = widened(some(at), next, 1);
+            _mm256_storeu_si256((__m256i *)packed, w.low);
+            _mm256_storeu_si256((__m256i *)(packed + BLOCK), w.high);
+        }
+}
+
+/* All channels of an output; the last two are constants where this is inlined. */
+INLINED void compute_all(const windows *job, const ndrt_finish *f, const uint8_t *const *data,
+                         const int16_t *packed, int64_t output, const int npairs,
+                         const int is_signed) {
+    int32_t sums[BLOCK];
+    for (int64_t block = 0; block < blocks_of(job); block++) {
+        const int64_t at = block_at(job, block);
+        __m256i low = _mm256_setzero_si256(), high = low;
+#pragma GCC unroll 5
+        for (int k = 0; k < npairs; k++, packed += 2 * BLOCK) {
+            const pair x = widened(some(data[2 * k] + at), some(data[2 * k + 1] + at), is_signed);
+            const __m256i *w = (const __m256i *)packed;
+            low = _mm256_add_epi32(low, _mm256_madd_epi16(x.low, _mm256_loadu_si256(w)));
+            high = _mm256_add_epi32(high, _mm256_madd_epi16(x.high, _mm256_loadu_si256(w + 1)));
+        }
+        _mm256_storeu_si256((__m256i *)sums, low);
+        _mm256_storeu_si256((__m256i *)(sums + 8), high);
+        ndrt_finish_tile(f, sums, BLOCK, 1, output * job->channels + at, job->channels, at, BLOCK);
+    }
+}
+
+static void compute_output(const windows *job, const ndrt_finish *f, const uint8_t *const *data,
+                           const int16_t *packed, int64_t output) {
+    if (pairs_of(job) == (USUAL + 1) / 2 && job->is_signed)
+        compute_all(job, f, data, packed, output, (USUAL + 1) / 2, 1);
+    else if (pairs_of(job) == (USUAL + 1) / 2)
+        compute_all(job, f, data, packed, output, (USUAL + 1) / 2, 0);
+    else
+        compute_all(job, f, data, packed, output, pairs_of(job), job->is_signed);
+}
+
+/* `line`: one of images' rows of outputs. */
+static void compute_line(const windows *job, const ndrt_finish *f, const int16_t *packed,
+                         const uint8_t *zeros, int64_t line) {
+    const uint8_t *data[MOST + 1], *const all = job->data;
+    const int64_t image = line / job->rows, row = line % job->rows;
+    const int places = places_of(job);
+    data[places] = zeros;
+    for (int64_t column = 0; column < job->columns; column++) {
+        for (int k = 0; k < places; k++) {
+            const int64_t j = k / job->window[1], i = k % job->window[1];
+            const int64_t y = row * job->stride[0] - job->pad[0] + j * job->dilate[0];
+            const int64_t x = column * job->stride[1] - job->pad[1] + i * job->dilate[1];
+            const int is_inside = y >= 0 && y < job->height && x >= 0 && x < job->width;
+            data[k] = is_inside ? all + ((image * job->height + y) * job->width + x) * job->channels
+                                : zeros;
+        }
+        compute_output(job, f, data, packed, line * job->columns + column);
+    }
+}
+
+/* ---- the family ----------------------------------------------------------------------------- */
+
+/* All but the summand's scale, which is read when the kernel runs. */
+static ndrt_finish finish_of(const windows *job) {
+    ndrt_finish f = {
+        .out = job->out,
+        .bias = job->bias,
+        .shift = job->shift,
+        .scale = job->scales ? job->scales : job->scale,
+        .scale_step = job->scales != NULL,
+        .kind = job->kind,
+        .added = job->added,
+        .added_kind = job->added_kind,
+        .first = {job->first_slope, job->first_low, job->first_high},
+        .last = {job->last_slope, job->last_low, job->last_high},
+    };
+    f.bends_first = ndrt_bends(f.first);
+    f.bends_last = ndrt_bends(f.last);
+    return f;
+}
+
+static int is_count(int64_t n, int64_t least) { return n >= least && n < INT_MAX; }
+
+static int is_pair_of_counts(const int64_t *n, int64_t least) {
+    return is_count(n[0], least) && is_count(n[1], least);
+}
+
+static int64_t outputs_of(const windows *job) {
+    return ndrt_product(job->images, job->rows, job->columns);
+}
+
+static ndrt_status check(kernel_call *call) {
+    const windows job = ndrt_read_whole_depthwise(call);
+    if (call->nthreads < 0 || !is_count(job.images, 0) || !is_count(job.height, 1) ||
+        !is_count(job.width, 1) || !is_pair_of_counts(job.window, 1) ||
+        !is_pair_of_counts(job.stride, 1) || !is_pair_of_counts(job.dilate, 1) ||
+        !is_pair_of_counts(job.pad, 0) || !is_count(job.rows, 1) || !is_count(job.columns, 1))
+        return ndrt_fail(NDRT_INVALID, "whole depthwise: a number is out of range");
+    if (!is_count(job.channels, BLOCK))
+        return ndrt_fail(NDRT_INVALID, "whole depthwise: %lld channels, expected at least %d",
+                         (long long)job.channels, BLOCK);
+    if (job.window[0] > MOST || job.window[1] > MOST || job.window[0] * job.window[1] > MOST)
+        return ndrt_fail(NDRT_INVALID, "whole depthwise: windows of more than %d places", MOST);
+    const ndrt_finish f = finish_of(&job);
+    TRY(ndrt_check_finish("whole depthwise", &f));
+    if (!job.added != !job.added_scale)
+        return ndrt_fail(NDRT_INVALID, "whole depthwise: a summand without its scale");
+    if (ndrt_product(ndrt_product(job.images, job.height, job.width), job.channels, 1) < 0 ||
+        ndrt_product(outputs_of(&job), job.channels, sizeof(int32_t)) < 0)
+        return ndrt_fail(NDRT_INVALID, "whole depthwise: more elements than can be");
+    return outputs_of(&job) ? ndrt_need_arrays(call, 4) : NDRT_OK;
+}
+
+static int threads(kernel_call *call) {
+    const windows job = ndrt_read_whole_depthwise(call);
+    const int64_t work = ndrt_product(outputs_of(&job), job.channels, places_of(&job));
+    const int nthreads = ndrt_team_for(call, work);
+    return nthreads < job.images * job.rows ? nthreads : (int)(job.images * job.rows);
+}
+
+static ndrt_status execute(kernel_call *call, int nthreads) {
+    const windows job = ndrt_read_whole_depthwise(call);
+    const int64_t lines = job.images * job.rows;
+    int16_t *packed = job.scratch;
+    uint8_t *zeros = (uint8_t *)(packed + blocks_of(&job) * pairs_of(&job) * 2 * BLOCK);
+    ndrt_finish f = finish_of(&job);
+    if (job.added_scale) f.added_scale = *job.added_scale;
+    if (!outputs_of(&job)) return NDRT_OK;
+    pack(&job, packed);
+    memset(zeros, 0, (size_t)job.channels);
+    if (nthreads <= 1) {
+        for (int64_t line = 0; line < lines; line++) compute_line(&job, &f, packed, zeros, line);
+        return NDRT_OK;
+    }
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t line = 0; line < lines; line++) compute_line(&job, &f, packed, zeros, line);
+    return NDRT_OK;
+}
+
+const ndrt_family ndrt_family_whole_depthwise = {"whole depthwise", check, threads, execute};

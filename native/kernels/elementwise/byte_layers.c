@@ -1,0 +1,241 @@
+/* Weights and biases of floats, or of int8 with ranges, as whole numbers for layers on 8-bit data.
+ * In float, as MXNet has it. */
+#include <limits.h>
+#include <math.h>
+
+#include "kernels/ndrt_bytes.h"
+#include "ndrt_args.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+/* What numbers of a range that is nothing but 0 are multiplied by, and the most that a bias may
+ * become. */
+static const float MOST = 2147483648.0f, MOST_BIAS = 1073741824.0f;
+static const float HALF_OVER_S8 = 127.5f, HALF_OVER_U8 = 255.5f;
+
+static float widest(const float *low, const float *high) {
+    const float a = fabsf(*low), b = fabsf(*high);
+    return a > b ? a : b;
+}
+
+/* What floats of a range are multiplied by to become whole numbers. */
+static float scale_of(const float *low, const float *high, int is_signed) {
+    const float most = widest(low, high);
+    return most != 0.0f ? (is_signed ? HALF_OVER_S8 : HALF_OVER_U8) / most : MOST;
+}
+
+static ndrt_status need_numbers(const char *name, const float *low, const float *high) {
+    if (isnan(*low) || isnan(*high))
+        return ndrt_fail(NDRT_INVALID, "%s: an end of a range is nan, expected a number", name);
+    return NDRT_OK;
+}
+
+/* The nearest int32; 0 of NaN. */
+static int32_t whole_of(float x) {
+    const double near = rint((double)x);
+    if (!(near == near)) return 0;
+    return near >= INT32_MAX ? INT32_MAX : near <= INT32_MIN ? INT32_MIN : (int32_t)near;
+}
+
+static ndrt_status added_scale(kernel_call *call, int nthreads) {
+    const ndrt_added_scale_args job = ndrt_read_added_scale(call);
+    (void)nthreads;
+    TRY(need_numbers("added scale", job.low, job.high));
+    *job.scale = job.out_scale / scale_of(job.low, job.high, job.is_signed);
+    return NDRT_OK;
+}
+
+static ndrt_status layer_factors(kernel_call *call, int nthreads) {
+    const ndrt_layer_factors_args job = ndrt_read_layer_factors(call);
+    (void)nthreads;
+    for (int64_t c = 0; c < job.n; c++) {
+        const float gamma = job.gamma ? job.gamma[c] : 1.0f;
+        const float centre = job.bias ? job.bias[c] - job.mean[c] : -job.mean[c];
+        job.factors[c] = gamma / sqrtf(job.var[c] + job.epsilon);
+        job.shifts[c] = job.beta[c] + job.factors[c] * centre;
+    }
+    return NDRT_OK;
+}
+
+/* ---- weights of floats ---------------------------------------------------------------------- */
+
+typedef ndrt_round_layer_args layer;
+
+/* The greatest absolute value of a row; NaN where one is. */
+static float most_of(const layer *job, int64_t row) {
+    const float *weight = job->weight + row * job->width;
+    const float factor = job->factors ? job->factors[row] : 1.0f;
+    float most = 0.0f;
+    int is_nan = 0;
+#pragma omp simd reduction(max : most) reduction(| : is_nan)
+    for (int64_t i = 0; i < job->width; i++) {
+        const float x = fabsf(weight[i] * factor);
+        most = x > most ? x : most;
+        is_nan |= x != x;
+    }
+    return is_nan ? NAN : most;
+}
+
+static void round_row(const layer *job, int64_t row, float scale) {
+    const float *weight = job->weight + row * job->width;
+    const float factor = job->factors ? job->factors[row] : 1.0f;
+    int8_t *out = (int8_t *)job->weight_out + row * job->width;
+#pragma omp simd
+    for (int64_t i = 0; i < job->width; i++) out[i] = ndrt_to_s8(weight[i] * factor * scale);
+}
+
+static ndrt_status round_layer(kernel_call *call, int nthreads) {
+    const layer job = ndrt_read_round_layer(call);
+    TRY(need_numbers("round layer", job.data_low, job.data_high));
+    if (job.from_zero && !job.is_signed && *job.data_low < 0.0f)
+        return ndrt_fail(NDRT_INVALID,
+                         "data is uint8 and has a range from %g, expected one from 0: int8 stands "
+                         "for numbers below 0",
+                         (double)*job.data_low);
+    const float data_scale = scale_of(job.data_low, job.data_high, job.is_signed);
+    const float step = job.out_scale / data_scale;
+    float whole = 0.0f;
+    if (!job.by_rows) {
+        for (int64_t r = 0; r < job.rows; r++) {
+            const float most = most_of(&job, r);
+            if (most > whole || most != most) whole = most;
+            if (most != most) break;
+        }
+        if (job.low) *job.low = -whole;
+        if (job.high) *job.high = whole;
+    }
+#pragma omp parallel for schedule(static) num_threads(nthreads) if (nthreads > 1)
+    for (int64_t r = 0; r < job.rows; r++) {
+        const float most = job.by_rows ? most_of(&job, r) : whole;
+        float scale = most > 0.0f ? HALF_OVER_S8 / most : MOST;
+        if (job.bias) {
+            const float bias = job.bias[r];
+            if (job.by_rows && bias != 0.0f) {
+                const float limit = MOST_BIAS / fabsf(bias) / data_scale;
+                /* NaN stays */
+                if (!(scale <= limit)) scale = scale != scale ? scale : limit;
+            }
+            const int32_t made = whole_of(bias * (scale * data_scale));
+            if (job.kind == NDRT_S32)
+                ((int32_t *)job.bias_out)[r] = made;
+            else
+                ((float *)job.bias_out)[r] = (float)made;
+        }
+        if (job.scale) job.scale[r] = step / scale;
+        round_row(&job, r, scale);
+    }
+    return NDRT_OK;
+}
+
+/* ---- weights of int8 ------------------------------------------------------------------------ */
+
+static ndrt_status dense_scales(kernel_call *call, int nthreads) {
+    const ndrt_dense_scales_args job = ndrt_read_dense_scales(call);
+    (void)nthreads;
+    TRY(need_numbers("dense scales", job.data_low, job.data_high));
+    TRY(need_numbers("dense scales", job.weight_low, job.weight_high));
+    const float data_scale = scale_of(job.data_low, job.data_high, job.is_signed);
+    float scale = scale_of(job.weight_low, job.weight_high, 1), ratio = 1.0f, factor = 1.0f;
+    if (job.bias_low) {
+        TRY(need_numbers("dense scales", job.bias_low, job.bias_high));
+        const float own = scale_of(job.bias_low, job.bias_high, 1);
+        const float limit = MOST_BIAS / widest(job.bias_low, job.bias_high) / own;
+        factor = data_scale * scale / own;
+        if (factor > limit) {
+            factor = limit;
+            ratio = factor * own / data_scale / scale;
+            scale = scale * ratio;
+        }
+    }
+    *job.ratio = ratio;
+    *job.factor = factor;
+    *job.scale = job.out_scale / data_scale / scale;
+    return NDRT_OK;
+}
+
+static ndrt_status round_away(kernel_call *call, int nthreads) {
+    const ndrt_round_away_args job = ndrt_read_round_away(call);
+    const int8_t *data = job.data;
+    const float factor = *job.factor;
+    (void)nthreads;
+    for (int64_t i = 0; i < job.n; i++) {
+        const float x = data[i] * factor, away = copysignf(floorf(fabsf(x) + 0.5f), x);
+        if (job.kind == NDRT_S8)
+            ((int8_t *)job.out)[i] = ndrt_to_s8(away);
+        else if (job.kind == NDRT_S32)
+            ((int32_t *)job.out)[i] = whole_of(away);
+        else
+            ((float *)job.out)[i] = (float)whole_of(away);
+    }
+    return NDRT_OK;
+}
+
+/* ---- the family ----------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    ndrt_status (*run)(kernel_call *call, int nthreads);
+    int arrays; /* the first ones, which have to be there */
+} layers;
+
+static layers layers_of(kernel_call *call) {
+    switch (call->kernel) {
+    case NDRT_KERNEL_ADDED_SCALE: return (layers){"added scale", added_scale, 3};
+    case NDRT_KERNEL_LAYER_FACTORS: return (layers){"layer factors", layer_factors, 2};
+    case NDRT_KERNEL_ROUND_LAYER: return (layers){"round layer", round_layer, 1};
+    case NDRT_KERNEL_DENSE_SCALES: return (layers){"dense scales", dense_scales, 7};
+    default: return (layers){"round away", round_away, 3};
+    }
+}
+
+static int is_missing(kernel_call *call) {
+    if (call->kernel == NDRT_KERNEL_LAYER_FACTORS) {
+        const ndrt_layer_factors_args job = ndrt_read_layer_factors(call);
+        return !job.beta || !job.mean || !job.var;
+    }
+    if (call->kernel == NDRT_KERNEL_ROUND_LAYER) {
+        const layer job = ndrt_read_round_layer(call);
+        return !job.weight || !job.data_low || !job.data_high || !job.bias != !job.bias_out;
+    }
+    if (call->kernel == NDRT_KERNEL_DENSE_SCALES) {
+        const ndrt_dense_scales_args job = ndrt_read_dense_scales(call);
+        return !job.bias_low != !job.bias_high;
+    }
+    return 0;
+}
+
+static ndrt_status check(kernel_call *call) {
+    const layers made = layers_of(call);
+    int64_t n = 1;
+    int is_known = 1;
+    if (call->kernel == NDRT_KERNEL_LAYER_FACTORS) n = ndrt_read_layer_factors(call).n;
+    if (call->kernel == NDRT_KERNEL_ROUND_AWAY) {
+        const ndrt_round_away_args job = ndrt_read_round_away(call);
+        n = job.n;
+        is_known = job.kind == NDRT_S8 || job.kind == NDRT_S32 || job.kind == NDRT_F32;
+    }
+    if (call->kernel == NDRT_KERNEL_ROUND_LAYER) {
+        const layer job = ndrt_read_round_layer(call);
+        n = ndrt_product(job.rows, job.width, 1);
+        is_known = job.kind == NDRT_S32 || job.kind == NDRT_F32;
+    }
+    if (call->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "%s: %d threads", made.name, call->nthreads);
+    if (n < 0) return ndrt_fail(NDRT_INVALID, "%s: a count is out of range", made.name);
+    if (!is_known)
+        return ndrt_fail(NDRT_INVALID, "%s: a kind that there is no form for", made.name);
+    if (n && is_missing(call)) return ndrt_fail(NDRT_INVALID, "%s: an array is missing", made.name);
+    return n ? ndrt_need_arrays(call, made.arrays) : NDRT_OK;
+}
+
+static int threads(kernel_call *call) {
+    if (call->kernel != NDRT_KERNEL_ROUND_LAYER) return 1;
+    const layer job = ndrt_read_round_layer(call);
+    return ndrt_team_for(call, job.rows * job.width);
+}
+
+static ndrt_status execute(kernel_call *call, int nthreads) {
+    return layers_of(call).run(call, nthreads);
+}
+
+const ndrt_family ndrt_family_byte_layers = {"byte layers", check, threads, execute};

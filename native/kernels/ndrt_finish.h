@@ -1,0 +1,206 @@
+/* What becomes of int32 sums of products while they are in the first cache: a bias is added, they
+ * are multiplied, bent or bounded, an array is added, they are bent or bounded again, and rounded
+ * to 8 bits. */
+#ifndef NDRT_FINISH_H
+#define NDRT_FINISH_H
+
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/ndrt_kernel.h"
+
+#define NDRT_FINISH_INLINED static inline __attribute__((always_inline))
+
+enum { NDRT_FINISHED = 16 }; /* sums that are finished at once */
+
+/* Numbers below 0 are multiplied by the slope, and what comes of it is kept within bounds. */
+typedef struct {
+    float slope, low, high;
+} ndrt_bend;
+
+typedef struct {
+    void *out;
+    const int32_t *bias; /* added up to the ends of int32 */
+    const float *shift;  /* the same in float */
+    const float *scale;
+    int scale_step; /* 1: each column has a scale, 0: all have the same one */
+    int kind;       /* of the output: S32, which is the sums with the bias, or F32, S8, U8 */
+    const void *added;
+    int added_kind; /* S8 or U8 */
+    float added_scale;
+    int bends_first, bends_last;
+    ndrt_bend first, last; /* before and after the summand */
+} ndrt_finish;
+
+static inline int ndrt_bends(ndrt_bend b) {
+    return b.slope != 1.0f || b.low > -INFINITY || b.high < INFINITY;
+}
+
+/* INVALID for what there is no form for. */
+static inline ndrt_status ndrt_check_finish(const char *name, const ndrt_finish *f) {
+    const int is_narrow = f->kind == NDRT_S8 || f->kind == NDRT_U8 || f->kind == NDRT_F32;
+    if (f->kind != NDRT_S32 && (!is_narrow || !f->scale))
+        return ndrt_fail(NDRT_INVALID, "%s: a kind that there is no form for", name);
+    if (f->kind == NDRT_S32 && (f->added || f->bends_first || f->bends_last || f->shift))
+        return ndrt_fail(NDRT_INVALID, "%s: only a bias is added to sums of int32", name);
+    if (f->added && f->added_kind != NDRT_S8 && f->added_kind != NDRT_U8)
+        return ndrt_fail(NDRT_INVALID, "%s: a summand of a kind that there is no form for", name);
+    return NDRT_OK;
+}
+
+/* The sum, or the end of int32 that it is beyond. */
+NDRT_FINISH_INLINED __m256i ndrt_bounded_sum(__m256i a, __m256i b) {
+    const __m256i sum = _mm256_add_epi32(a, b);
+    const __m256i end = _mm256_add_epi32(_mm256_set1_epi32(INT32_MAX), _mm256_srli_epi32(a, 31));
+    const __m256i over = _mm256_and_si256(_mm256_xor_si256(a, sum), _mm256_xor_si256(b, sum));
+    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(sum), _mm256_castsi256_ps(end),
+                                                _mm256_castsi256_ps(over)));
+}
+
+/* The second operand of both is NaN where x is. */
+NDRT_FINISH_INLINED __m256 ndrt_bent(__m256 x, ndrt_bend b) {
+    if (b.slope != 1.0f) x = _mm256_blendv_ps(x, _mm256_mul_ps(x, _mm256_set1_ps(b.slope)), x);
+    return _mm256_min_ps(_mm256_set1_ps(b.high), _mm256_max_ps(_mm256_set1_ps(b.low), x));
+}
+
+/* Halves of 8 numbers of what is added. */
+NDRT_FINISH_INLINED __m256 ndrt_added_half(const uint8_t *added, int is_signed, float scale) {
+    const __m128i few = _mm_loadl_epi64((const __m128i *)added);
+    const __m256i whole = is_signed ? _mm256_cvtepi8_epi32(few) : _mm256_cvtepu8_epi32(few);
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(whole), _mm256_set1_ps(scale));
+}
+
+/* 16 floats to 8 bits. An operand that is NaN makes 127 of int8, and 0 of uint8. */
+NDRT_FINISH_INLINED __m128i ndrt_narrowed(__m256 a, __m256 b, int is_signed) {
+    if (is_signed) {
+        a = _mm256_min_ps(a, _mm256_set1_ps(127.0f));
+        b = _mm256_min_ps(b, _mm256_set1_ps(127.0f));
+    } else {
+        a = _mm256_min_ps(_mm256_max_ps(a, _mm256_setzero_ps()), _mm256_set1_ps(255.0f));
+        b = _mm256_min_ps(_mm256_max_ps(b, _mm256_setzero_ps()), _mm256_set1_ps(255.0f));
+    }
+    /* what is beyond int32 becomes its least number */
+    const __m256i words = _mm256_permute4x64_epi64(
+        _mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(b)), 0xd8);
+    const __m128i low = _mm256_castsi256_si128(words), high = _mm256_extracti128_si256(words, 1);
+    return is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high);
+}
+
+/* Fewer than 16 bytes, as few overlapping words: a call for so few takes longer. */
+NDRT_FINISH_INLINED void ndrt_put_bytes(uint8_t *out, const uint8_t *bytes, int count) {
+    if (count >= 8) {
+        memcpy(out, bytes, 8);
+        memcpy(out + count - 8, bytes + count - 8, 8);
+    } else if (count >= 4) {
+        memcpy(out, bytes, 4);
+        memcpy(out + count - 4, bytes + count - 4, 4);
+    } else {
+        for (int i = 0; i < count; i++) out[i] = bytes[i];
+    }
+}
+
+/* 16 sums, of which `count` are columns from `column` on; the first is output `at`. The others are
+ * whatever. Arrays of the job hold 16 numbers from each column on where `count` is 16. */
+NDRT_FINISH_INLINED void ndrt_finish_all(const ndrt_finish *f, const int32_t *sums, int64_t at,
+                                         const int32_t *bias, const float *shift,
+                                         const float *scale, const uint8_t *added, int count) {
+    __m256i a = _mm256_loadu_si256((const __m256i *)sums);
+    __m256i b = _mm256_loadu_si256((const __m256i *)(sums + 8));
+    if (bias) {
+        a = ndrt_bounded_sum(a, _mm256_loadu_si256((const __m256i *)bias));
+        b = ndrt_bounded_sum(b, _mm256_loadu_si256((const __m256i *)(bias + 8)));
+    }
+    if (f->kind == NDRT_S32) {
+        int32_t *out = (int32_t *)f->out + at, made[NDRT_FINISHED];
+        if (count == NDRT_FINISHED) {
+            _mm256_storeu_si256((__m256i *)out, a);
+            _mm256_storeu_si256((__m256i *)(out + 8), b);
+        } else {
+            _mm256_storeu_si256((__m256i *)made, a);
+            _mm256_storeu_si256((__m256i *)(made + 8), b);
+            memcpy(out, made, (size_t)count * sizeof *made);
+        }
+        return;
+    }
+    __m256 x = _mm256_cvtepi32_ps(a), y = _mm256_cvtepi32_ps(b);
+    if (shift) {
+        x = _mm256_add_ps(x, _mm256_loadu_ps(shift));
+        y = _mm256_add_ps(y, _mm256_loadu_ps(shift + 8));
+    }
+    if (f->scale_step) {
+        x = _mm256_mul_ps(x, _mm256_loadu_ps(scale));
+        y = _mm256_mul_ps(y, _mm256_loadu_ps(scale + 8));
+    } else {
+        x = _mm256_mul_ps(x, _mm256_set1_ps(*scale));
+        y = _mm256_mul_ps(y, _mm256_set1_ps(*scale));
+    }
+    if (f->bends_first) {
+        x = ndrt_bent(x, f->first);
+        y = ndrt_bent(y, f->first);
+    }
+    if (added) {
+        x = _mm256_add_ps(x, ndrt_added_half(added, f->added_kind == NDRT_S8, f->added_scale));
+        y = _mm256_add_ps(y, ndrt_added_half(added + 8, f->added_kind == NDRT_S8, f->added_scale));
+    }
+    if (f->bends_last) {
+        x = ndrt_bent(x, f->last);
+        y = ndrt_bent(y, f->last);
+    }
+    if (f->kind == NDRT_F32) {
+        float *out = (float *)f->out + at, made[NDRT_FINISHED];
+        if (count == NDRT_FINISHED) {
+            _mm256_storeu_ps(out, x);
+            _mm256_storeu_ps(out + 8, y);
+        } else {
+            _mm256_storeu_ps(made, x);
+            _mm256_storeu_ps(made + 8, y);
+            memcpy(out, made, (size_t)count * sizeof *made);
+        }
+        return;
+    }
+    uint8_t *out = (uint8_t *)f->out + at, made[NDRT_FINISHED];
+    const __m128i bytes = ndrt_narrowed(x, y, f->kind == NDRT_S8);
+    if (count == NDRT_FINISHED) {
+        _mm_storeu_si128((__m128i *)out, bytes);
+    } else {
+        _mm_storeu_si128((__m128i *)made, bytes);
+        ndrt_put_bytes(out, made, count);
+    }
+}
+
+/* `columns` of each of `rows`, from `column` on; a row of sums has `row` numbers, at least as many
+ * as the columns filled up to whole 16s, and a row of the output `out_row`. `at`: the first
+ * output. */
+static inline void ndrt_finish_tile(const ndrt_finish *f, const int32_t *sums, int64_t row,
+                                    int rows, int64_t at, int64_t out_row, int64_t column,
+                                    int columns) {
+    for (int c = 0; c < columns; c += NDRT_FINISHED) {
+        const int count = columns - c < NDRT_FINISHED ? columns - c : NDRT_FINISHED;
+        const int64_t here = column + c;
+        const int32_t *bias = f->bias ? f->bias + here : NULL;
+        const float *shift = f->shift ? f->shift + here : NULL;
+        const float *scale = f->scale ? f->scale + (f->scale_step ? here : 0) : NULL;
+        int32_t some_bias[NDRT_FINISHED] = {0};
+        float some_shift[NDRT_FINISHED] = {0}, some_scale[NDRT_FINISHED] = {0};
+        uint8_t some_added[NDRT_FINISHED] = {0};
+        if (count < NDRT_FINISHED) {
+            const size_t n = (size_t)count;
+            if (bias) bias = memcpy(some_bias, bias, n * sizeof *bias);
+            if (shift) shift = memcpy(some_shift, shift, n * sizeof *shift);
+            if (scale && f->scale_step) scale = memcpy(some_scale, scale, n * sizeof *scale);
+        }
+        for (int r = 0; r < rows; r++) {
+            const int64_t place = at + r * out_row + c;
+            const uint8_t *added = f->added ? (const uint8_t *)f->added + place : NULL;
+            if (added && count < NDRT_FINISHED) {
+                ndrt_put_bytes(some_added, added, count);
+                added = some_added;
+            }
+            ndrt_finish_all(f, sums + r * row + c, place, bias, shift, scale, added, count);
+        }
+    }
+}
+
+#endif

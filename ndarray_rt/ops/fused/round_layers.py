@@ -1,0 +1,268 @@
+"""_round_layer, _round_dense: parameters of layers as whole numbers, for layers on 8-bit data.
+
+Made by passes of MXNet's fused layers, which round their weights whenever they run.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..._array.layout import AnyArray, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
+from ...dtypes import FLOAT32, INT8, INT32, DType, find_dtype
+from ...errors import ParameterError
+from ...native import lib
+from ...op.context import OpContext
+from ...op.infer import ShapeList, TypeList, merge
+from ...op.params import Params, boolean, choice, number, optional_number, params_class
+from ...op.registry import OpDef, register
+from ...storage.desc import default_desc
+from ...storage.kernels import elementwise as kernels
+from ...storage.stream import Mem
+from ..quantization import native
+from ..quantization.native import KINDS
+from ..quantization.native import number as room
+from ..quantization.ranges import (
+    WHOLE,
+    ends_shape,
+    floats_type,
+    need_dtype,
+    one,
+    product_range,
+    value_of,
+)
+from ..quantization.whole_layers import (
+    Whole,
+    extent,
+    folded,
+    rescaled_layer,
+    scale_of,
+    whole_layer,
+)
+
+NORM = ("gamma", "beta", "mean", "var")
+
+
+@params_class
+class RoundParams(Params):
+    """What the layer gives: floats times `out_scale`, or int32 sums without it."""
+
+    data_type: str = choice("int8", "uint8", doc="dtype of the layer's data")
+    out_scale: float | None = optional_number(doc="what the layer's floats are multiplied by; "
+                                                  "None: it gives int32 sums")
+    no_bias: bool = boolean(False, doc="the layer has no bias")
+
+    @property
+    def data_dtype(self) -> DType:
+        return find_dtype(self.data_type)
+
+    @property
+    def has_bias(self) -> bool:
+        """There is a bias of whole numbers."""
+        return not self.no_bias
+
+
+@params_class
+class RoundLayerParams(RoundParams):
+    with_norm: bool = boolean(False, doc="batch normalization follows the layer")
+    eps: float = number(1e-3, doc="added to the variance")
+    fix_gamma: bool = boolean(True, doc="gamma counts as 1")
+    from_zero: bool = boolean(False, doc="uint8 data whose range begins below 0 is refused")
+
+    @property
+    def has_bias(self) -> bool:
+        return self.with_norm or not self.no_bias
+
+
+def output_names(p: RoundParams) -> tuple[str, ...]:
+    """An int32 bias where the layer gives sums, and what their ends stand for; else one of floats,
+    which are whole, and a scale."""
+    bias = ("bias",) if p.has_bias else ()
+    return ("weight", *bias, *(("scale",) if p.out_scale is not None else ("low", "high")))
+
+
+def types_made(p: RoundParams) -> list[DType]:
+    bias = [INT32 if p.out_scale is None else FLOAT32] if p.has_bias else []
+    return [INT8, *bias, FLOAT32, *([FLOAT32] if p.out_scale is None else [])]
+
+
+def outputs_type(p: RoundParams, outs: TypeList) -> TypeList:
+    return [need_dtype(out, (dtype,), name)
+            for out, dtype, name in zip(outs, types_made(p), output_names(p), strict=True)]
+
+
+def write(p: RoundParams, whole: Whole, data_scale: np.float32, ends: Any,
+          outs: list[NumpyOutput]) -> None:
+    outs[0].write(whole.weight)
+    if whole.bias is not None:
+        outs[1].write(whole.bias.astype(outs[1].dtype))
+    if p.out_scale is not None:
+        outs[-1].write(whole.factors(data_scale, np.float32(p.out_scale)))
+        return
+    for out, end in zip(outs[-2:], ends, strict=True):
+        out.write(one(end))
+
+
+# ---- weights of floats --------------------------------------------------------------------------
+
+
+def input_names(p: RoundLayerParams) -> tuple[str, ...]:
+    return ("data_min", "data_max", "weight", *(() if p.no_bias else ("bias",)),
+            *(NORM if p.with_norm else ()))
+
+
+def infer_shape(p: RoundLayerParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    weight = merge(ins[2], outs[0], "shapes of the weights")
+    rows = None if weight is None else weight[:1]
+    vectors = [merge(shape, rows, "lengths of a vector and of the weights") for shape in ins[3:]]
+    bias = [merge(outs[1], rows, "lengths of the bias and of the weights")] if p.has_bias else []
+    behind = outs[1 + p.has_bias:]
+    last = ends_shape(behind, ("low", "high")) if p.out_scale is None else [
+        merge(behind[0], rows, "lengths of the scales and of the weights")]
+    return ([*ends_shape(ins[:2], ("data_min", "data_max")), weight, *vectors],
+            [weight, *bias, *last])
+
+
+def infer_type(p: RoundLayerParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    return floats_type(ins, input_names(p)), outputs_type(p, outs)
+
+
+def compute(ctx: OpContext, p: RoundLayerParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    low, high = value_of(ins[0]), value_of(ins[1])
+    if p.from_zero and p.data_type == "uint8" and low < 0:
+        raise ParameterError(f"data is uint8 and has a range from {low}, expected one from 0: int8 "
+                             "stands for numbers below 0")
+    weight, bias = ins[2], None if p.no_bias else ins[3]
+    if p.with_norm:
+        weight, bias = folded(weight, bias, p, *ins[-4:])
+    data_scale = scale_of(p.data_dtype, low, high)
+    whole = whole_layer(weight, bias, data_scale, p.out_scale is not None)
+    ends = product_range(p.data_dtype, [*ins[:2], *extent(weight)])
+    write(p, whole, data_scale, ends, outs)
+
+
+def compute_ex(ctx: OpContext, p: RoundLayerParams, ins: list[NDArray], outs: list[Output]) -> None:
+    low, high, weight, *rest = (get_default(array, ctx.stream) for array in ins)
+    rows, is_signed = ins[2].shape[0], p.data_dtype == INT8
+    bias, factors = None if p.no_bias else rest[0], None
+    if p.with_norm:
+        gamma, beta, mean, var = rest[-4:]
+        vector = default_desc(FLOAT32, (rows,))
+        factors, shifts = ctx.stream.scratch(vector), ctx.stream.scratch(vector)
+        ctx.kernel(kernels.layer_factors(
+            factors=factors, shifts=shifts, gamma=None if p.fix_gamma else gamma, beta=beta,
+            mean=mean, var=var, bias=bias, n=rows, epsilon=p.eps))
+        bias = shifts
+    is_scaled = p.out_scale is not None
+    ends = None if is_scaled else (room(ctx), room(ctx))
+    made = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
+    ctx.kernel(kernels.round_layer(
+        weight_out=made[0], bias_out=made[1] if p.has_bias else None,
+        scale=made[-1] if is_scaled else None, low=ends and ends[0], high=ends and ends[1],
+        weight=weight, factors=factors, bias=bias, data_low=low, data_high=high, rows=rows,
+        width=prod(ins[2].shape[1:]), is_signed=is_signed, from_zero=p.from_zero,
+        by_rows=is_scaled, kind=lib.NDRT_F32 if is_scaled else lib.NDRT_S32,
+        out_scale=p.out_scale or 0.0))
+    if ends is not None:
+        write_range(ctx, p, (low, high, *ends), made)
+    native.put_all(ctx, made, outs)
+
+
+def write_range(ctx: OpContext, p: RoundParams, ends: tuple[Mem, ...], made: list[Mem]) -> None:
+    """What the ends of int32 stand for; `ends` are those of data and of the weights."""
+    ctx.kernel(kernels.product_range(
+        low=made[-2], high=made[-1], data_low=ends[0], data_high=ends[1], weight_low=ends[2],
+        weight_high=ends[3], data_most=float(WHOLE[p.data_dtype])))
+
+
+# ---- weights of int8 ----------------------------------------------------------------------------
+
+
+def dense_names(p: RoundParams) -> tuple[str, ...]:
+    return ("min_data", "max_data", "weight", "min_weight", "max_weight",
+            *(() if p.no_bias else ("bias", "min_bias", "max_bias")))
+
+
+def infer_shape_dense(p: RoundParams, ins: ShapeList, outs: ShapeList,
+                      ) -> tuple[ShapeList, ShapeList]:
+    names = dense_names(p)
+    weight = merge(ins[2], outs[0], "shapes of the weights")
+    made = [weight if name == "weight" else shape if name == "bias"
+            else ends_shape([shape], [name])[0] for name, shape in zip(names, ins, strict=True)]
+    results = [weight]
+    if p.has_bias:
+        rows = None if weight is None else weight[:1]
+        bias = merge(merge(ins[5], outs[1], "lengths of the bias"), rows,
+                     "lengths of the bias and of the weights")
+        made[5] = bias
+        results.append(bias)
+    return made, [*results, *ends_shape(outs[len(results):], ("scale", "high"))]
+
+
+def infer_type_dense(p: RoundParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    made = [need_dtype(dtype, (INT8 if name in ("weight", "bias") else FLOAT32,), name)
+            for dtype, name in zip(ins, dense_names(p), strict=True)]
+    return made, outputs_type(p, outs)
+
+
+def compute_dense(ctx: OpContext, p: RoundParams, ins: list[AnyArray],
+                  outs: list[NumpyOutput]) -> None:
+    given = dict(zip(dense_names(p), ins, strict=True))
+
+    def ends(name: str) -> tuple[np.float32, np.float32]:
+        return value_of(given[f"min_{name}"]), value_of(given[f"max_{name}"])
+    data_scale = scale_of(p.data_dtype, *ends("data"))
+    whole = rescaled_layer(given["weight"], ends("weight"), given.get("bias"),
+                           ends("bias") if p.has_bias else None, data_scale)
+    write(p, whole, data_scale, product_range(p.data_dtype, [*ins[:2], *ins[3:5]]), outs)
+
+
+def compute_ex_dense(ctx: OpContext, p: RoundParams, ins: list[NDArray], outs: list[Output],
+                     ) -> None:
+    given: dict[str, Mem] = {name: get_default(array, ctx.stream)
+                             for name, array in zip(dense_names(p), ins, strict=True)}
+    ratio, factor, scale = room(ctx), room(ctx), room(ctx)
+    ctx.kernel(kernels.dense_scales(
+        ratio=ratio, factor=factor, scale=scale, data_low=given["min_data"],
+        data_high=given["max_data"], weight_low=given["min_weight"],
+        weight_high=given["max_weight"], bias_low=given.get("min_bias"),
+        bias_high=given.get("max_bias"), is_signed=p.data_dtype == INT8,
+        out_scale=p.out_scale or 0.0))
+    made = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
+    parts = [("weight", ratio), *([("bias", factor)] if p.has_bias else [])]
+    for mem, out, (name, times) in zip(made, outs, parts, strict=False):
+        ctx.kernel(kernels.round_away(out=mem, data=given[name], factor=times,
+                                      n=prod(out.shape), kind=KINDS[out.array.dtype]))
+    if p.out_scale is None:
+        write_range(ctx, p, (given["min_data"], given["max_data"], given["min_weight"],
+                             given["max_weight"]), made)
+    else:
+        made[-1] = scale
+    native.put_all(ctx, made, outs)
+
+
+register(OpDef(
+    "_round_layer", RoundLayerParams, inputs=input_names, outputs=output_names,
+    infer_shape=infer_shape, infer_type=infer_type, compute=compute, compute_ex=compute_ex,
+    is_fused=True, no_gradient="it is for inference", is_prologue=True,
+    ignores=lambda p: (3 + (not p.no_bias),) if p.with_norm and p.fix_gamma else (),
+    doc="Weights of a layer and of batch normalization behind it as int8, for 8-bit data.\n\n"
+        "data_min and data_max (1,): the range of the data; weight (rows, ...), the others "
+        "(rows,). The outputs are int8 weights, the bias in whole steps of the sums, which keeps "
+        "away from the ends of int32, as float32, and scale (rows,), which brings sums to floats "
+        "times out_scale. Without out_scale all weights have one scale, the bias is int32, and "
+        "(1,), (1,) is the range of int32 sums. Made by passes."))
+register(OpDef(
+    "_round_dense", RoundParams, inputs=dense_names, outputs=output_names,
+    infer_shape=infer_shape_dense, infer_type=infer_type_dense, compute=compute_dense,
+    compute_ex=compute_ex_dense, is_fused=True, no_gradient="it is for inference",
+    is_prologue=True,
+    doc="Weights and bias of int8 with ranges, for sums of products with 8-bit data.\n\n"
+        "As _round_layer, of int8 weights, which are scaled down where the bias would come near to "
+        "the ends of int32; scale is (1,). Made by passes."))

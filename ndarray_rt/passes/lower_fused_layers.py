@@ -1,0 +1,174 @@
+"""Fused layers on 8-bit numbers as layers that native kernels compute from end to end.
+
+What depends on parameters alone, which is their weights and biases as whole numbers and the scales
+between sums and outputs, is computed when a parameter changes, and not at each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dtypes import FLOAT32, INT32, DType
+from ..op.registry import find
+from ..ops.fused.constant import ConstantParams
+from ..ops.quantization.whole_layers import scale_of
+from ..ops.quantization.whole_sums import STRAIGHT, Bend
+from ..symbol.node import Entry, Node
+from .fuse_layers import CONV, DENSE
+from .known_ranges import KnownRanges
+from .rewrite import Facts, Heads, make, replace
+
+NORM, SUM = "BatchNorm", "elemwise_add"
+NORM_INPUTS = ("gamma", "beta", "mean", "var")
+OPERATORS = {CONV: "_fused_rounded_conv", DENSE: "_fused_rounded_dense"}
+
+
+def lower_fused_layers(heads: Sequence[Entry], facts: Facts) -> Heads:
+    """The graph with such layers in place of those that know the range of their output, or write
+    their sums or floats."""
+    ranges = KnownRanges(facts)
+
+    def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
+        ranges.note(node)
+        p: Any = node.params
+        if node.op is None or node.op.name not in OPERATORS or not p.quantized:
+            return None
+        plan = _plan(p)
+        return None if plan is None else _lowered(node, plan, _inputs(node, now, ranges), facts)
+    return replace(heads, change)
+
+
+def _inputs(node: Node, now: Mapping[Entry, Entry], ranges: KnownRanges) -> dict[str, Entry]:
+    """By name; ends of ranges that are known are constants."""
+    p: Any = node.params
+    made = {}
+    for name, entry in zip((*p.inputs, *p.ends), node.inputs, strict=True):
+        value = ranges.of(entry)
+        made[name] = now[entry] if value is None else _number(f"{node.name}_{name}", value)
+    return made
+
+
+def _number(name: str, value: np.float32) -> Entry:
+    return Entry(make("_constant", ConstantParams.of(np.array([value], np.float32)), [], name), 0)
+
+
+# ---- what follows the sums ----------------------------------------------------------------------
+
+
+class _Plan(NamedTuple):
+    """What a layer does with its sums: dtype of its output, what floats are multiplied by there
+    (None: it gives int32 sums), and a function that is computed of floats behind it."""
+
+    dtype: DType
+    out_scale: np.float32 | None
+    first: Bend
+    last: Bend
+    function: Node | None
+
+
+def _plan(p: Any) -> _Plan | None:
+    """None for what has no such form."""
+    followers = [node for node in p.nodes[1:] if node.op.name != NORM]
+    if p.gives_floats:
+        dtype, out_scale = FLOAT32, np.float32(1)
+    elif p.calibrated is not None:
+        dtype, out_scale = p.whole_dtype, scale_of(p.whole_dtype, *p.calibrated)
+    else:
+        return None if followers else _Plan(INT32, None, STRAIGHT, STRAIGHT, None)
+    function = None
+    if followers and followers[-1].op.name != SUM and _bend(followers[-1], out_scale) is None:
+        function = followers.pop()
+        dtype, out_scale = FLOAT32, np.float32(1)
+    first = last = STRAIGHT
+    is_behind = not any(node.op.name == SUM for node in followers)
+    for node in followers:
+        bend = _bend(node, out_scale)
+        if node.op.name == SUM:
+            is_behind = True
+        elif bend is None:
+            return None
+        elif is_behind:
+            last = bend
+        else:
+            first = bend
+    return _Plan(dtype, out_scale, first, last, function)
+
+
+def _bend(node: Node, scale: np.float32) -> Bend | None:
+    """What a function does to numbers that stand for floats times a scale, if it is one that a
+    layer does itself."""
+    p: Any = node.params
+    name = "" if node.op is None else node.op.name
+    if name == "Activation" and p.act_type == "relu":
+        return Bend(low=0.0)
+    if name == "LeakyReLU" and p.act_type == "leaky":
+        return Bend(slope=float(p.slope))
+    if name == "clip":
+        with np.errstate(all="ignore"):
+            return Bend(low=float(np.float32(p.a_min) * scale),
+                        high=float(np.float32(p.a_max) * scale))
+    return None
+
+
+# ---- the new nodes ------------------------------------------------------------------------------
+
+
+def _lowered(node: Node, plan: _Plan, given: Mapping[str, Entry], facts: Facts) -> list[Entry]:
+    assert node.op is not None
+    p: Any = node.params
+    is_sums = plan.out_scale is None
+    rounded = _rounded(node, plan, given, facts.types[node.inputs[0]])
+    weight, *rest = rounded.outputs
+    has_bias = len(rest) > (2 if is_sums else 1)
+    inputs = [given["data"], weight, *rest[:has_bias]]
+    attrs = {**p.layer.to_attrs(), "no_bias": not has_bias, "out_type": plan.dtype.name,
+             **_bends("first", plan.first), **_bends("last", plan.last)}
+    if not is_sums:
+        inputs.append(rest[-1])
+        attrs["out_scale"] = plan.out_scale
+    if "sum" in given:
+        inputs += [given["sum"], given["sum_min"], given["sum_max"]]
+        attrs["with_sum"] = True
+    made = Entry(make(OPERATORS[node.op.name], attrs, inputs, node.name), 0)
+    if is_sums:
+        return [made, *rest[has_bias:]]
+    if plan.function is not None:
+        inner = plan.function
+        made = Entry(Node(inner.op, inner.name, dict(inner.attrs), inner.params, [made]), 0)
+    if p.gives_floats:
+        return [made]
+    low, high = p.calibrated
+    if plan.function is not None:
+        made = Entry(make("_contrib_quantize_v2", {
+            "out_type": p.whole_dtype.name, "min_calib_range": low, "max_calib_range": high},
+            [made], node.name), 0)
+    return [made, _number(f"{node.name}_low", low), _number(f"{node.name}_high", high)]
+
+
+def _bends(name: str, bend: Bend) -> dict[str, float]:
+    return {f"{name}_{key}": value for key, value in bend._asdict().items()}
+
+
+def _rounded(node: Node, plan: _Plan, given: Mapping[str, Entry], data: DType) -> Node:
+    """What makes whole numbers of the layer's parameters."""
+    p: Any = node.params
+    attrs: dict[str, object] = {"data_type": data.name, "out_scale": plan.out_scale,
+                                "no_bias": p.layer.no_bias}
+    bias = () if p.layer.no_bias else ("bias",)
+    name = f"{node.name}_rounded"
+    if node.op is find(DENSE) and not p.channel_wise_quantize:
+        names: tuple[str, ...] = ("min_data", "max_data", "weight", "min_weight", "max_weight")
+        names += ("bias", "min_bias", "max_bias") if bias else ()
+        return make("_round_dense", attrs, [given[name] for name in names], name)
+    names = ("data_min", "data_max") if node.op is find(CONV) else ("min_data", "max_data")
+    names += ("weight", *bias)
+    if node.op is find(CONV):
+        attrs["from_zero"] = True
+        if p.with_bn:
+            norm: Any = p.nodes[1].params
+            attrs |= {"with_norm": True, "eps": norm.eps, "fix_gamma": norm.fix_gamma}
+            names += NORM_INPUTS
+    return make("_round_layer", attrs, [given[name] for name in names], name)

@@ -1,0 +1,174 @@
+"""Fused layers on 8-bit numbers are computed natively, with weights that are rounded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt import config
+from ndarray_rt.contrib import quantization
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.op.dispatch import Dispatched, observe
+from ndarray_rt.passes import optimize
+from tests.graph.pass_checks import operators
+
+SHAPE = (2, 6, 9, 8)
+RNG = np.random.default_rng(5)
+PICTURES = RNG.normal(size=SHAPE).astype("f4")
+
+
+def conv(x: Any, name: str, size: int = 3, **more: Any) -> Any:
+    return mx.sym.Convolution(x, kernel=(size, size), pad=(size // 2,) * 2, num_filter=6, name=name,
+                              **more)
+
+
+def norm(x: Any, **more: Any) -> Any:
+    return mx.sym.BatchNorm(x, fix_gamma=False, name="norm", **more)
+
+
+def relu(x: Any) -> Any:
+    return mx.sym.Activation(x, act_type="relu")
+
+
+DATA = mx.sym.var("data")
+CONV, DENSE = "_fused_rounded_conv", "_fused_rounded_dense"
+NETWORKS: dict[str, tuple[Any, list[str]]] = {
+    "convolution": (conv(DATA, "a"), [CONV]),
+    "no bias, norm": (norm(conv(DATA, "a", no_bias=True)), [CONV]),
+    "norm, relu": (relu(norm(conv(DATA, "a"))), [CONV]),
+    "gamma is 1": (mx.sym.BatchNorm(conv(DATA, "a"), name="norm"), [CONV]),
+    "relu6": (mx.sym.clip(conv(DATA, "a"), 0, 6), [CONV]),
+    "leaky": (mx.sym.LeakyReLU(conv(DATA, "a"), slope=0.3), [CONV]),
+    "gelu": (mx.sym.LeakyReLU(conv(DATA, "a"), act_type="gelu"), [CONV]),
+    "sum": (relu(mx.sym.elemwise_add(conv(relu(conv(DATA, "a")), "b"), conv(DATA, "c"))),
+            [CONV] * 3),
+    "depthwise": (conv(relu(conv(DATA, "a", num_group=6)), "b", 1), [CONV] * 2),
+    "groups": (conv(DATA, "a", num_group=2), [CONV]),
+    "pool, dense": (mx.sym.FullyConnected(mx.sym.Pooling(
+        relu(conv(DATA, "a")), kernel=(2, 2), pool_type="max"), num_hidden=5, name="d"),
+        [CONV, DENSE]),
+    "concat": (conv(mx.sym.concat(relu(conv(DATA, "a")), conv(DATA, "b")), "c"), [CONV] * 3),
+    "dense": (mx.sym.FullyConnected(mx.sym.FullyConnected(DATA, num_hidden=7, name="a"),
+                                    num_hidden=3, no_bias=True, name="b"), [DENSE] * 2),
+    "dense, elu": (mx.sym.LeakyReLU(mx.sym.FullyConnected(DATA, num_hidden=7, name="a"),
+                                    act_type="elu"), [DENSE]),
+    "dense, abs": (mx.sym.FullyConnected(mx.sym.abs(mx.sym.FullyConnected(
+        DATA, num_hidden=7, name="a")), num_hidden=2, name="b"), [DENSE] * 2),
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "auto": {"calib_mode": "naive", "quantized_dtype": "auto"},
+    "int8": {"calib_mode": "naive", "quantized_dtype": "int8"},
+    "by rows": {"calib_mode": "naive", "quantize_granularity": "channel-wise"},
+    "uncalibrated": {"calib_mode": "none"}}
+
+
+def parameters(symbol: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    shapes, _, aux_shapes = symbol.infer_shape(data=SHAPE)
+    rng = np.random.default_rng(6)
+
+    def drawn(names: list[str], given: Any) -> dict[str, Any]:
+        return {name: mx.nd.array(abs(rng.normal(size=shape)) if name.endswith(("var", "gamma"))
+                                  else rng.normal(size=shape))
+                for name, shape in zip(names, given, strict=True) if name != "data"}
+    return (drawn(symbol.list_arguments(), shapes),
+            drawn(symbol.list_auxiliary_states(), aux_shapes))
+
+
+def quantized(name: str, options: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    symbol = NETWORKS[name][0]
+    args, aux = parameters(symbol)
+    symbol, args, aux = quantization.quantize_model_mkldnn(
+        symbol, args, aux, label_names=None, quantize_mode="smart",
+        calib_data=mx.io.NDArrayIter(PICTURES, batch_size=2), **OPTIONS[options])
+    return symbol, {**args, "data": mx.nd.array(PICTURES)}, aux
+
+
+def bound(symbol: Any, given: Any, aux: Any) -> Any:
+    return symbol.bind(mx.cpu(), given, aux_states=aux, grad_req="null")
+
+
+def naive(symbol: Any, given: Any, aux: Any) -> Any:
+    """The output of the graph without the pass, by NumPy."""
+    with config.override(NDRT_SKIP_PASSES="lower_fused_layers"):
+        return bound(symbol, given, aux).forward()[0].asnumpy()
+
+
+def graph(symbol: Any, given: Any, aux: Any) -> Any:
+    arrays = {**given, **aux}
+    return optimize(symbol.entries, {name: x.shape for name, x in arrays.items()},
+                    {name: x.dtype for name, x in arrays.items()})
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_results_are_the_same(name: str, options: str) -> None:
+    """Heads are floats: a step is as large as the largest by 127.5, for each layer before."""
+    made = quantized(name, options)
+    net, want, slow = bound(*made), naive(*made), set()
+
+    def watch(call: Dispatched) -> None:
+        if call.reason is not None:
+            slow.add(call.op.name)
+    stop = observe(watch)
+    try:
+        for _ in range(3):
+            found = net.forward()[0].asnumpy()
+            np.testing.assert_allclose(found, want, rtol=1e-5, atol=abs(want).max() / 127)
+    finally:
+        stop()
+    found_operators = operators(graph(*made).heads)
+    if options != "uncalibrated":
+        assert not slow
+        assert sorted(op for op in found_operators if op.startswith("_fused")) == sorted(
+            NETWORKS[name][1])
+        assert not [op for op in found_operators if op.startswith("_sg_")]
+        for _ in range(3):
+            np.testing.assert_array_equal(net.forward()[0].asnumpy(), found)
+        assert net.capture_state == "captured"
+
+
+def test_most_results_are_equal_bit_by_bit() -> None:
+    for name in ("convolution", "norm, relu", "sum", "depthwise", "concat"):
+        made = quantized(name, "auto")
+        np.testing.assert_array_equal(bound(*made).forward()[0].asnumpy(), naive(*made))
+
+
+def test_weights_are_rounded_once_and_when_one_changes() -> None:
+    symbol, given, aux = quantized("norm, relu", "auto")
+    net, ran = bound(symbol, given, aux), []
+    stop = observe(lambda call: ran.append(call.op.name))
+    try:
+        for _ in range(4):
+            net.forward()
+        assert ran.count("_round_layer") == 1
+        for array in (given["a_weight"], aux["norm_moving_var"], given["norm_gamma"]):
+            array *= 1.5
+            found = net.forward()[0].asnumpy()
+            np.testing.assert_array_equal(found, naive(symbol, given, aux))
+        assert ran.count("_round_layer") == 4
+    finally:
+        stop()
+
+
+def test_ranges_that_the_graph_does_not_tell_are_read_at_each_run() -> None:
+    layer = conv(DATA, "a").get_backend_symbol("MKLDNN_QUANTIZE")
+    args, _ = parameters(conv(DATA, "a"))
+    symbol = quantization.quantize_graph(layer, args, {}, calib_mode="none")[0]
+    fused = next(part for part in symbol.get_internals() if part.name.startswith("quantized_sg"))
+    given = {**args, "data": mx.nd.array(PICTURES)}
+    net = bound(fused, given, {})
+    for factor in (1.0, 3.0):
+        given["data"][:] = PICTURES * factor
+        for found, want in zip(net.forward(), bound(fused, given, {}).forward(is_train=True),
+                               strict=True):
+            np.testing.assert_array_equal(found.asnumpy(), want.asnumpy())
+
+
+def test_a_range_that_uint8_can_not_have_is_refused() -> None:
+    symbol, given, aux = quantized("sum", "auto")
+    text = symbol.tojson().replace('"min_calib_range": "0.000000"', '"min_calib_range": "-1.0"')
+    with pytest.raises(ParameterError, match="data is uint8 and has a range from -1"):
+        bound(mx.sym.load_json(text), given, aux).forward()

@@ -1,0 +1,122 @@
+"""Weights and biases as whole numbers, against NumPy; what the kernels refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import lib
+from ndarray_rt.ops.quantization import whole_layers
+from tests.native.helpers import DTYPES, kernel
+
+NUMBERS = st.sampled_from((0.0, -1e-30, 1e-9, 0.5, -0.7, 1.0, 3e5, np.inf, np.nan, -1e30))
+F = np.float32
+
+
+class Norm:
+    eps, fix_gamma = 1e-3, False
+
+
+def some(rng: Any, *shape: int) -> Any:
+    return rng.normal(size=shape).astype("f4")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 40), st.booleans(), st.booleans(), st.booleans(),
+       st.booleans(), st.sampled_from(("int8", "uint8")), NUMBERS, NUMBERS,
+       st.sampled_from((0.0, 1e-9, 2.5, 1e9)), st.integers(0, 3), st.integers(0, 9))
+def test_layers_are_rounded_as_numpy_does(
+        rows: int, width: int, with_bias: bool, with_norm: bool, by_rows: bool, flat: bool,
+        dtype: str, weight_end: float, bias_end: float, high: float, nthreads: int, seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    weight, bias = some(rng, rows, width), some(rng, rows) if with_bias else None
+    weight[0] = weight_end if flat else weight[0]
+    weight.flat[-1] = weight_end
+    if bias is not None:
+        bias[-1] = bias_end
+    norm = [some(rng, rows), some(rng, rows), some(rng, rows), abs(some(rng, rows))]
+    factors = shifts = None
+    ends = [np.zeros(1, "f4"), np.array([high], "f4")]
+    want_weight, want_bias = weight, bias
+    if with_norm:
+        factors, shifts = np.zeros(rows, "f4"), np.zeros(rows, "f4")
+        kernel(lib.NDRT_KERNEL_LAYER_FACTORS, (rows,), [factors, shifts, *norm, bias], (Norm.eps,))
+        want_weight, want_bias = whole_layers.folded(weight, bias, Norm, *norm)
+    data_scale = whole_layers.scale_of(np.dtype(dtype), *(end[0] for end in ends))
+    want = whole_layers.whole_layer(want_weight, want_bias, data_scale, by_rows)
+    made = np.zeros((rows, width), "i1")
+    kind = "f4" if by_rows else "i4"
+    given_bias = shifts if with_norm else bias
+    made_bias = None if given_bias is None else np.zeros(rows, kind)
+    scale = np.zeros(rows, "f4") if by_rows else None
+    extent = [None, None] if by_rows else [np.zeros(1, "f4"), np.zeros(1, "f4")]
+    kernel(lib.NDRT_KERNEL_ROUND_LAYER,
+           (rows, width, dtype == "int8", 1, by_rows, DTYPES[np.dtype(kind)]),
+           [made, made_bias, scale, *extent, weight, factors, given_bias, *ends], (0.75,), nthreads)
+    np.testing.assert_array_equal(made, want.weight)
+    if want.bias is not None:
+        np.testing.assert_array_equal(made_bias, want.bias.astype(kind))
+    if by_rows:
+        np.testing.assert_array_equal(scale, want.factors(data_scale, F(0.75)))
+    else:
+        np.testing.assert_array_equal(extent, whole_layers.extent(want_weight))
+
+
+@pytest.mark.parametrize("weight_high", [0.0, 1e-9, 0.5])
+@pytest.mark.parametrize("bias_high", [None, 0.0, 1e-9, 0.7, 1e6])
+@pytest.mark.parametrize("kind", ["f4", "i4"])
+def test_int8_layers_are_scaled_as_numpy_does(weight_high: float, bias_high: float | None,
+                                              kind: str) -> None:
+    rng = np.random.default_rng(2)
+    weight, bias = (rng.integers(-128, 128, shape).astype("i1") for shape in ((4, 9), (4,)))
+    ends = [F([-end, end]) for end in (2.0, weight_high, bias_high or 0.0)]
+    data_scale = whole_layers.scale_of(np.dtype("int8"), *ends[0])
+    want = whole_layers.rescaled_layer(weight, (ends[1][0], ends[1][1]),
+                                       None if bias_high is None else bias,
+                                       (ends[2][0], ends[2][1]), data_scale)
+    ratio, factor, scale = (np.zeros(1, "f4") for _ in range(3))
+    arrays = [end[i:i + 1].copy() for end in ends[:2 if bias_high is None else 3] for i in (0, 1)]
+    kernel(lib.NDRT_KERNEL_DENSE_SCALES, (1,), [ratio, factor, scale, *arrays], (0.75,))
+    made, made_bias = np.zeros((4, 9), "i1"), np.zeros(4, kind)
+    kernel(lib.NDRT_KERNEL_ROUND_AWAY, (36, lib.NDRT_S8), [made, weight, ratio])
+    np.testing.assert_array_equal(made, want.weight)
+    np.testing.assert_array_equal(scale, want.factors(data_scale, F(0.75)))
+    if want.bias is not None:
+        kernel(lib.NDRT_KERNEL_ROUND_AWAY, (4, DTYPES[np.dtype(kind)]), [made_bias, bias, factor])
+        np.testing.assert_array_equal(made_bias, want.bias.astype(kind))
+
+
+def test_what_a_summand_is_multiplied_by() -> None:
+    for dtype, low, high in (("int8", -0.5, 0.25), ("uint8", 0.0, 3.0), ("int8", 0.0, 0.0)):
+        made = np.zeros(1, "f4")
+        kernel(lib.NDRT_KERNEL_ADDED_SCALE, (dtype == "int8",), [made, F([low]), F([high])], (7.5,))
+        assert made[0] == F(7.5) / whole_layers.scale_of(np.dtype(dtype), low, high)
+
+
+def refuse(which: int, error: str, dims: Any, arrays: Any, numbers: Any = (1.0,)) -> None:
+    with pytest.raises(ParameterError, match=error):
+        kernel(which, dims, arrays, numbers)
+
+
+def test_refuses() -> None:
+    x, nan, b = np.ones(4, "f4"), F([np.nan]), np.ones(4, "i1")
+    layer = lib.NDRT_KERNEL_ROUND_LAYER
+    arrays = [b, None, x, None, None, x, None, None, F([-1]), F([1])]
+    refuse(layer, "data is uint8 and has a range from -1", (2, 2, 0, 1, 1, lib.NDRT_F32), arrays)
+    refuse(layer, "an end of a range is nan", (2, 2, 1, 1, 1, lib.NDRT_F32), [*arrays[:8], nan, x])
+    refuse(layer, "round layer: a count is out of range", (-1, 2, 1, 1, 1, lib.NDRT_F32), arrays)
+    refuse(layer, "a kind that there is no form for", (2, 2, 1, 1, 1, lib.NDRT_S8), arrays)
+    refuse(layer, "an array is missing", (2, 2, 1, 1, 1, lib.NDRT_F32), [b, x, *arrays[2:]])
+    refuse(layer, "an array is missing", (2, 2, 1, 1, 1, lib.NDRT_F32), [*arrays[:5], None])
+    refuse(lib.NDRT_KERNEL_LAYER_FACTORS, "an array is missing", (4,), [x, x, x, x, x])
+    refuse(lib.NDRT_KERNEL_DENSE_SCALES, "an array is missing", (1,), [x] * 8)
+    refuse(lib.NDRT_KERNEL_DENSE_SCALES, "an end of a range is nan", (1,), [*[x] * 6, nan])
+    refuse(lib.NDRT_KERNEL_ROUND_AWAY, "a kind that there is no form for", (4, lib.NDRT_U8),
+           [b, b, x], ())
+    refuse(lib.NDRT_KERNEL_ADDED_SCALE, "an end of a range is nan", (1,), [x, nan, x])
