@@ -18,8 +18,9 @@ enum { NDRT_MOST_SHUFFLED = 64 }; /* groups that channels may be shuffled from *
 enum { NDRT_MAX_POOL_ROWS = 32 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
 /* Windows over 8-bit numbers: filters of a block of weights; rows of scratch for each thread, and
- * numbers behind them. */
+ * numbers behind them; places of the largest window with a filter for each channel. */
 enum { NDRT_WHOLE_BLOCK = 16, NDRT_WHOLE_PANEL = 24, NDRT_WHOLE_SLACK = 16 };
+enum { NDRT_WHOLE_PLACES = 121 };
 enum { NDRT_PACKED_FILTERS = 16 };
 typedef enum {
     NDRT_DRAW_UNIFORM = 0,

@@ -388,6 +388,14 @@ KERNELS: tuple[Kernel, ...] = (
            "each 2 of x channels: filters 2), padded with zeros; scratch has NDRT_WHOLE_PANEL rows "
            "of y x channels of 16 bits, x channels padded to an even number, and NDRT_WHOLE_SLACK "
            "numbers, for each of `slots` threads."),
+    Kernel("whole_depthwise", "whole_depthwise",
+           ">out:any data:any weights:any >scratch:any bias:s32? shift? scale? scales? added:any? "
+           "added_scale?",
+           "images channels height width window*2 stride*2 dilate*2 pad*2 rows columns "
+           "is_signed:flag kind:int added_kind:int?", _FINISH,
+           "As whole_windows, with a filter for each of at least 16 channels, windows of up to "
+           "NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 "
+           "channels and 2 places, 32 numbers of 16 bits, and a byte for each channel."),
     Kernel("dynamic_dense", "dynamic_dense",
            ">out data weights:any scales >scratch:any bias?",
            "rows features columns is_signed:flag per_tensor:flag",
@@ -447,8 +455,7 @@ FOLDERS = {
     "random": ("draws",),
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima", "byte_pool"),
-    "gemm": ("skinny_gemm", "packed_gemm", "whole_windows",
-             "dynamic_dense"),
-    "conv": ("direct_conv", "implicit_gemm", "separable"),
+    "gemm": ("skinny_gemm", "packed_gemm", "whole_windows", "dynamic_dense"),
+    "conv": ("direct_conv", "implicit_gemm", "separable", "whole_depthwise"),
     "rnn": ("lstm",),
 }

@@ -17,6 +17,7 @@ PLACES = {
     "ndarray_rt.ops.fused.fold_batch_norm": "_fold_batch_norm",
     "ndarray_rt.ops.fused.normed_convolution": "_fused_normed_Convolution",
     "ndarray_rt.ops.fused.numpy_function": "_numpy_function",
+    "ndarray_rt.ops.fused.quantize_weight": "_quantize_weight",
     "ndarray_rt.ops.fused.quantized": "_quantized",
     "ndarray_rt.ops.fused.requantized": (
         "_fused_quantized_conv _fused_quantized_fully_connected _fused_quantized_elemwise_add"
@@ -121,6 +122,7 @@ PLACES = {
     "ndarray_rt.ops.quantization.batch_norm": "_contrib_quantized_batch_norm",
     "ndarray_rt.ops.quantization.calibrate": "_contrib_calibrate_entropy",
     "ndarray_rt.ops.quantization.concat": "_contrib_quantized_concat",
+    "ndarray_rt.ops.quantization.dynamic": "_contrib_dynamic_fully_connected _quantize_rows",
     "ndarray_rt.ops.quantization.elementwise": (
         "_contrib_quantized_elemwise_add _contrib_quantized_elemwise_mul _contrib_quantized_act "
         "_contrib_quantized_flatten"
@@ -381,6 +383,6 @@ HIDDEN = (
     "_fused_normed_Convolution _fused_quantized_conv _fused_quantized_elemwise_add "
     "_fused_quantized_fully_connected _fused_rounded_conv _fused_rounded_dense "
     "_fused_separable_Convolution _fused_shuffled_Convolution _masked_RNN _numpy_function "
-    "_quantized _round_dense _round_layer _round_weight _scale_batch_norm _shuffle_channels "
-    "_shuffle_filters"
+    "_quantize_rows _quantize_weight _quantized _round_dense _round_layer _round_weight "
+    "_scale_batch_norm _shuffle_channels _shuffle_filters"
 )

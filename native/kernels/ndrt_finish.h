@@ -38,6 +38,15 @@ static inline int ndrt_bends(ndrt_bend b) {
     return b.slope != 1.0f || b.low > -INFINITY || b.high < INFINITY;
 }
 
+/* Looks which functions there are to compute. The last one is left out where uint8 has the same
+ * ends. */
+static inline void ndrt_find_bends(ndrt_finish *f) {
+    const ndrt_bend b = f->last;
+    const int is_of_u8 = f->kind == NDRT_U8 && b.low <= 0.0f && b.high >= 255.0f && b.slope >= 0.0f;
+    f->bends_first = ndrt_bends(f->first);
+    f->bends_last = ndrt_bends(b) && !is_of_u8;
+}
+
 /* INVALID for what there is no form for. */
 static inline ndrt_status ndrt_check_finish(const char *name, const ndrt_finish *f) {
     const int is_narrow = f->kind == NDRT_S8 || f->kind == NDRT_U8 || f->kind == NDRT_F32;
@@ -88,14 +97,15 @@ NDRT_FINISH_INLINED __m128i ndrt_narrowed(__m256 a, __m256 b, int is_signed) {
     return is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high);
 }
 
-/* Fewer than 16 bytes, as few overlapping words: a call for so few takes longer. */
+/* From 1 to 15 bytes, as few overlapping words: a call for so few takes longer. */
 NDRT_FINISH_INLINED void ndrt_put_bytes(uint8_t *out, const uint8_t *bytes, int count) {
+    const int half = count & 8 ? count - 8 : 0, quarter = count & 4 ? count - 4 : 0;
     if (count >= 8) {
         memcpy(out, bytes, 8);
-        memcpy(out + count - 8, bytes + count - 8, 8);
+        memcpy(out + half, bytes + half, 8);
     } else if (count >= 4) {
         memcpy(out, bytes, 4);
-        memcpy(out + count - 4, bytes + count - 4, 4);
+        memcpy(out + quarter, bytes + quarter, 4);
     } else {
         for (int i = 0; i < count; i++) out[i] = bytes[i];
     }
@@ -170,36 +180,73 @@ NDRT_FINISH_INLINED void ndrt_finish_all(const ndrt_finish *f, const int32_t *su
     }
 }
 
+/* Columns from `column` on, NDRT_FINISHED of them, of each of `rows`; a row of sums has `row`
+ * numbers, and one of the output `out_row`. `at`: the first output. */
+NDRT_FINISH_INLINED void ndrt_finish_rows(const ndrt_finish *f, const int32_t *sums, int64_t row,
+                                          int rows, int64_t at, int64_t out_row, int64_t column) {
+    const int32_t *bias = f->bias ? f->bias + column : NULL;
+    const float *shift = f->shift ? f->shift + column : NULL;
+    const float *scale = f->scale ? f->scale + (f->scale_step ? column : 0) : NULL;
+    for (int r = 0; r < rows; r++, sums += row, at += out_row) {
+        const uint8_t *added = f->added ? (const uint8_t *)f->added + at : NULL;
+        ndrt_finish_all(f, sums, at, bias, shift, scale, added, NDRT_FINISHED);
+    }
+}
+
+/* The same of fewer columns. */
+static __attribute__((noinline)) void ndrt_finish_few(const ndrt_finish *f, const int32_t *sums,
+                                                      int64_t row, int rows, int64_t at,
+                                                      int64_t out_row, int64_t column, int count) {
+    int32_t bias[NDRT_FINISHED] = {0};
+    float shift[NDRT_FINISHED] = {0}, scale[NDRT_FINISHED] = {0};
+    uint8_t added[NDRT_FINISHED] = {0};
+    const size_t n = (size_t)count * sizeof(float);
+    if (f->bias) memcpy(bias, f->bias + column, n);
+    if (f->shift) memcpy(shift, f->shift + column, n);
+    if (f->scale && f->scale_step) memcpy(scale, f->scale + column, n);
+    for (int r = 0; r < rows; r++, sums += row, at += out_row) {
+        if (f->added) ndrt_put_bytes(added, (const uint8_t *)f->added + at, count);
+        ndrt_finish_all(f, sums, at, f->bias ? bias : NULL, f->shift ? shift : NULL,
+                        f->scale_step ? scale : f->scale, f->added ? added : NULL, count);
+    }
+}
+
+/* What layers of networks mostly are: of a shift and a scale for each column, and no functions but
+ * what the ends of the output's type do. With the constants the compiler leaves out the rest. */
+NDRT_FINISH_INLINED void ndrt_finish_usual(const ndrt_finish *f, const int32_t *sums, int64_t row,
+                                           int rows, int64_t at, int64_t out_row, int64_t column,
+                                           const int kind, const int has_added) {
+    ndrt_finish g = *f;
+    g.bias = NULL;
+    g.scale_step = 1;
+    g.kind = kind;
+    g.bends_first = g.bends_last = 0;
+    if (!has_added) g.added = NULL;
+    ndrt_finish_rows(&g, sums, row, rows, at, out_row, column);
+}
+
 /* `columns` of each of `rows`, from `column` on; a row of sums has `row` numbers, at least as many
  * as the columns filled up to whole 16s, and a row of the output `out_row`. `at`: the first
  * output. */
 static inline void ndrt_finish_tile(const ndrt_finish *f, const int32_t *sums, int64_t row,
                                     int rows, int64_t at, int64_t out_row, int64_t column,
                                     int columns) {
-    for (int c = 0; c < columns; c += NDRT_FINISHED) {
-        const int count = columns - c < NDRT_FINISHED ? columns - c : NDRT_FINISHED;
-        const int64_t here = column + c;
-        const int32_t *bias = f->bias ? f->bias + here : NULL;
-        const float *shift = f->shift ? f->shift + here : NULL;
-        const float *scale = f->scale ? f->scale + (f->scale_step ? here : 0) : NULL;
-        int32_t some_bias[NDRT_FINISHED] = {0};
-        float some_shift[NDRT_FINISHED] = {0}, some_scale[NDRT_FINISHED] = {0};
-        uint8_t some_added[NDRT_FINISHED] = {0};
-        if (count < NDRT_FINISHED) {
-            const size_t n = (size_t)count;
-            if (bias) bias = memcpy(some_bias, bias, n * sizeof *bias);
-            if (shift) shift = memcpy(some_shift, shift, n * sizeof *shift);
-            if (scale && f->scale_step) scale = memcpy(some_scale, scale, n * sizeof *scale);
-        }
-        for (int r = 0; r < rows; r++) {
-            const int64_t place = at + r * out_row + c;
-            const uint8_t *added = f->added ? (const uint8_t *)f->added + place : NULL;
-            if (added && count < NDRT_FINISHED) {
-                ndrt_put_bytes(some_added, added, count);
-                added = some_added;
-            }
-            ndrt_finish_all(f, sums + r * row + c, place, bias, shift, scale, added, count);
-        }
+    const int is_usual = !f->bias && f->shift && f->scale_step && !f->bends_first && !f->bends_last;
+    const int kind = is_usual ? f->kind : -1;
+    for (int c = 0; c < columns; c += NDRT_FINISHED, sums += NDRT_FINISHED, at += NDRT_FINISHED) {
+        const int count = columns - c;
+        if (count < NDRT_FINISHED)
+            ndrt_finish_few(f, sums, row, rows, at, out_row, column + c, count);
+        else if (kind == NDRT_U8 && !f->added)
+            ndrt_finish_usual(f, sums, row, rows, at, out_row, column + c, NDRT_U8, 0);
+        else if (kind == NDRT_U8)
+            ndrt_finish_usual(f, sums, row, rows, at, out_row, column + c, NDRT_U8, 1);
+        else if (kind == NDRT_S8 && !f->added)
+            ndrt_finish_usual(f, sums, row, rows, at, out_row, column + c, NDRT_S8, 0);
+        else if (kind == NDRT_S8)
+            ndrt_finish_usual(f, sums, row, rows, at, out_row, column + c, NDRT_S8, 1);
+        else
+            ndrt_finish_rows(f, sums, row, rows, at, out_row, column + c);
     }
 }
 

@@ -62,6 +62,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_dynamic_dense LEVELED(ndrt_family_dynamic_dense)
 #define ndrt_family_direct_conv LEVELED(ndrt_family_direct_conv)
 #define ndrt_family_implicit_gemm LEVELED(ndrt_family_implicit_gemm)
+#define ndrt_family_whole_depthwise LEVELED(ndrt_family_whole_depthwise)
 #define ndrt_family_skinny_gemm LEVELED(ndrt_family_skinny_gemm)
 #define ndrt_family_packed_gemm LEVELED(ndrt_family_packed_gemm)
 #define ndrt_family_lstm LEVELED(ndrt_family_lstm)

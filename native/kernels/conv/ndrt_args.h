@@ -5,6 +5,35 @@
 
 #include "kernels/ndrt_kernel.h"
 
+/* As whole_windows, with a filter for each of at least 16 channels, windows of up to
+ * NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels and 2
+ * places, 32 numbers of 16 bits, and a byte for each channel. */
+typedef struct {
+    void *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
+    const float *shift; const float *scale; const float *scales; const void *added;
+    const float *added_scale; int64_t images; int64_t channels; int64_t height; int64_t width;
+    const int64_t *window; const int64_t *stride; const int64_t *dilate; const int64_t *pad;
+    int64_t rows; int64_t columns; int is_signed; int kind; int added_kind; float first_slope;
+    float first_low; float first_high; float last_slope; float last_low; float last_high;
+} ndrt_whole_depthwise_args;
+static inline ndrt_whole_depthwise_args ndrt_read_whole_depthwise(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_whole_depthwise_args){
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .scratch = call->data[3], .bias = call->data[4], .shift = call->data[5],
+        .scale = call->data[6], .scales = call->data[7], .added = call->data[8],
+        .added_scale = call->data[9], .images = call->counts[0], .channels = call->counts[1],
+        .height = call->counts[2], .width = call->counts[3], .window = &call->counts[4],
+        .stride = &call->counts[6], .dilate = &call->counts[8], .pad = &call->counts[10],
+        .rows = call->counts[12], .columns = call->counts[13],
+        .is_signed = ndrt_int_of(call->counts[14]), .kind = ndrt_int_of(call->counts[15]),
+        .added_kind = ndrt_int_of(call->counts[16]), .first_slope = (float)numbers[0],
+        .first_low = (float)numbers[1], .first_high = (float)numbers[2],
+        .last_slope = (float)numbers[3], .last_low = (float)numbers[4],
+        .last_high = (float)numbers[5],
+    };
+}
+
 /* A filter for each channel, windows of 3, strides of 1 or 2; all is channels-last, weights (for
  * each 16 channels: y x 16). */
 typedef struct {

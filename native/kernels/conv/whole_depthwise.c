@@ -124,8 +124,7 @@ static ndrt_finish finish_of(const windows *job) {
         .first = {job->first_slope, job->first_low, job->first_high},
         .last = {job->last_slope, job->last_low, job->last_high},
     };
-    f.bends_first = ndrt_bends(f.first);
-    f.bends_last = ndrt_bends(f.last);
+    ndrt_find_bends(&f);
     return f;
 }
 
@@ -164,8 +163,9 @@ static ndrt_status check(kernel_call *call) {
 static int threads(kernel_call *call) {
     const windows job = ndrt_read_whole_depthwise(call);
     const int64_t work = ndrt_product(outputs_of(&job), job.channels, places_of(&job));
+    const int64_t lines = job.images ? job.images * job.rows : 1;
     const int nthreads = ndrt_team_for(call, work);
-    return nthreads < job.images * job.rows ? nthreads : (int)(job.images * job.rows);
+    return nthreads < lines ? nthreads : (int)lines;
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {

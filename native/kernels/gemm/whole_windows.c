@@ -234,8 +234,7 @@ static ndrt_finish finish_of(const windows *job) {
         .first = {job->first_slope, job->first_low, job->first_high},
         .last = {job->last_slope, job->last_low, job->last_high},
     };
-    f.bends_first = ndrt_bends(f.first);
-    f.bends_last = ndrt_bends(f.last);
+    ndrt_find_bends(&f);
     return f;
 }
 

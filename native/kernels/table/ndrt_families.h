@@ -31,6 +31,7 @@ extern const ndrt_family ndrt_family_maxima;
 extern const ndrt_family ndrt_family_byte_pool;
 extern const ndrt_family ndrt_family_skinny_gemm;
 extern const ndrt_family ndrt_family_whole_windows;
+extern const ndrt_family ndrt_family_whole_depthwise;
 extern const ndrt_family ndrt_family_dynamic_dense;
 extern const ndrt_family ndrt_family_lstm;
 extern const ndrt_family ndrt_family_direct_conv;
@@ -157,6 +158,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_POOL_BYTES] = &ndrt_family_byte_pool, \
     [NDRT_KERNEL_SKINNY_GEMM] = &ndrt_family_skinny_gemm, \
     [NDRT_KERNEL_WHOLE_WINDOWS] = &ndrt_family_whole_windows, \
+    [NDRT_KERNEL_WHOLE_DEPTHWISE] = &ndrt_family_whole_depthwise, \
     [NDRT_KERNEL_DYNAMIC_DENSE] = &ndrt_family_dynamic_dense, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
     [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_direct_conv, \

@@ -6,7 +6,8 @@ oneDNN's saturate at 16 bits on CPUs without VNNI.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.registry import Shape
 from ...storage.desc import channels_last_desc, default_desc, strided_desc, tagged_desc
+from ...storage.kernels.conv import whole_depthwise
 from ...storage.kernels.elementwise import product_range, whole_bias
 from ...storage.kernels.gemm import whole_windows
 from ...storage.reorder import reorder_mem
@@ -99,10 +101,18 @@ def write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDAr
                bias: Mem | None, out: Output, finish: Finish = SUMS) -> None:
     """Sums of products, with a bias of int32, and what becomes of them."""
     layout = channels_last_desc
-    packed = _packed_lines(ctx, weight, p.num_group)
+    is_depthwise = has_own_filters(p, weight)
+    packed = _by_places(ctx, weight) if is_depthwise else _packed_lines(ctx, weight, p.num_group)
+    compute = _run_depthwise if is_depthwise else _run
     x = get_data_reorder(data, layout(data.dtype, data.shape), ctx.stream)
     with out.open(layout(out.array.dtype, out.shape), ctx.stream) as y:
-        _run(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, finish)
+        compute(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, finish)
+
+
+def has_own_filters(p: ConvolutionParams, weight: NDArray) -> bool:
+    """Each channel has one filter, and the kernel for such layers takes it."""
+    return (weight.shape[1] == 1 and p.num_group == p.num_filter >= BLOCK
+            and prod(p.kernel) <= lib.NDRT_WHOLE_PLACES)
 
 
 def conv_range(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], low: Mem, high: Mem,
@@ -171,6 +181,13 @@ def _packed_lines(ctx: OpContext, weight: NDArray, groups: int) -> Mem:
     return packed
 
 
+def _by_places(ctx: OpContext, weight: NDArray) -> Mem:
+    """(y, x, filters) of filters for one channel each."""
+    filters, width = weight.shape[0], weight.shape[3]
+    made = strided_desc(INT8, weight.shape, (1, filters, width * filters, filters))
+    return weights(ctx, weight, made)
+
+
 def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray], data: NDArray) -> Mem:
     """The bias as int32, in scratch; in the steps of the sums where ranges are given."""
     made = ctx.stream.scratch(default_desc(INT32, bias.shape))
@@ -195,16 +212,35 @@ def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Sh
         raise Unsupported(f"windows over {depth} numbers")
     # of 16 bits, two of them in an int32
     scratch = ctx.stream.scratch(default_desc(INT32, (numbers // 2,)))
-    first, last, added = finish.first, finish.last, finish.added
     ctx.kernel(whole_windows(
-        out=y, data=x, weights=packed, bias=bias, scratch=scratch, shift=finish.shift,
-        scale=finish.scale, scales=finish.scales, added=added, added_scale=finish.added_scale,
+        out=y, data=x, weights=packed, bias=bias, scratch=scratch, **_finishing(finish),
         images=images, channels=channels, height=height, width=width, filters=out[1],
         window=geo.kernel, stride=geo.stride, dilate=geo.dilate, pad=geo.pad, rows=out[2],
         columns=out[3], groups=geo.groups, is_signed=x.desc.dtype_code == lib.NDRT_S8, slots=slots,
-        kind=y.desc.dtype_code, added_kind=0 if added is None else added.desc.dtype_code,
-        first_slope=first.slope, first_low=first.low, first_high=first.high,
-        last_slope=last.slope, last_low=last.low, last_high=last.high))
+        kind=y.desc.dtype_code))
+
+
+def _run_depthwise(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,
+                   geo: Geometry, out: Shape, finish: Finish) -> None:
+    images, channels, height, width = data
+    pairs = (prod(geo.kernel) + 1) // 2
+    nbytes = -(-channels // BLOCK) * BLOCK * (pairs * 4 + 1)
+    scratch = ctx.stream.scratch(default_desc(INT8, (nbytes,)))
+    ctx.kernel(whole_depthwise(
+        out=y, data=x, weights=packed, bias=bias, scratch=scratch, **_finishing(finish),
+        images=images, channels=channels, height=height, width=width, window=geo.kernel,
+        stride=geo.stride, dilate=geo.dilate, pad=geo.pad, rows=out[2], columns=out[3],
+        is_signed=x.desc.dtype_code == lib.NDRT_S8, kind=y.desc.dtype_code))
+
+
+def _finishing(finish: Finish) -> dict[str, Any]:
+    """What kernels are told of it."""
+    first, last, added = finish.first, finish.last, finish.added
+    return {"shift": finish.shift, "scale": finish.scale, "scales": finish.scales, "added": added,
+            "added_scale": finish.added_scale,
+            "added_kind": 0 if added is None else added.desc.dtype_code,
+            **{f"first_{key}": value for key, value in first._asdict().items()},
+            **{f"last_{key}": value for key, value in last._asdict().items()}}
 
 
 def _write_range(ctx: OpContext, ends: list[NDArray], most: np.float32, low: Mem, high: Mem,

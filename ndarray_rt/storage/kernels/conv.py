@@ -12,6 +12,27 @@ from ..kernel_call import KernelCall
 from ..stream import Mem
 
 
+def whole_depthwise(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem | None = None,
+                    shift: Mem | None = None, scale: Mem | None = None, scales: Mem | None = None,
+                    added: Mem | None = None, added_scale: Mem | None = None, images: int,
+                    channels: int, height: int, width: int, window: Sequence[int],
+                    stride: Sequence[int], dilate: Sequence[int], pad: Sequence[int], rows: int,
+                    columns: int, is_signed: bool, kind: int, added_kind: int = 0,
+                    first_slope: float, first_low: float, first_high: float, last_slope: float,
+                    last_low: float, last_high: float) -> KernelCall:
+    """As whole_windows, with a filter for each of at least 16 channels, windows of up to
+    NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels and
+    2 places, 32 numbers of 16 bits, and a byte for each channel."""
+    assert len(window) == 2
+    assert len(stride) == 2
+    assert len(dilate) == 2
+    assert len(pad) == 2
+    return KernelCall(lib.NDRT_KERNEL_WHOLE_DEPTHWISE, (out, data, weights, scratch, bias, shift,
+                      scale, scales, added, added_scale), (images, channels, height, width, *window,
+                      *stride, *dilate, *pad, rows, columns, is_signed, kind, added_kind),
+                      (first_slope, first_low, first_high, last_slope, last_low, last_high))
+
+
 def depthwise(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, images: int,
               channels: int, height: int, width: int, filters: int, window: int, stride: int,
               pad_y: int, pad_x: int, low: float, high: float) -> KernelCall:
