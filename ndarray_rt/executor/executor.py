@@ -308,11 +308,11 @@ class Executor:
 
     # ---- numbers of 8 bits ------------------------------------------------------------------
 
-    def calibrate(self, batches: Iterable[Any] | None, *, calib_mode: str = "entropy",
-                  quantized_dtype: str = "int8", quantize_mode: str = "smart",
+    def calibrate(self, batches: Iterable[Any] | None, *, calib_mode: str = "naive",
+                  quantized_dtype: str = "auto", quantize_mode: str = "smart",
                   excluded_sym_names: list[str] | None = None,
                   excluded_op_names: list[str] | None = None,
-                  quantize_granularity: str = "tensor-wise", fused: bool = False,
+                  quantize_granularity: str = "channel-wise", fused: bool = True,
                   data_names: Iterable[str] | None = None, logger: Logger | None = None) -> None:
         """Runs the symbol on batches, records ranges, and computes with 8-bit numbers from then on.
 

@@ -34,7 +34,8 @@ class Wanted:
     """What is to be quantized, and to which dtype ("int8", "uint8" or "auto").
 
     Mode "full": all that can be; "smart": what leads, and what lies between. Nodes of the excluded
-    names and operators stay on floats. Parameters `offline` are quantized beforehand: where the
+    names and operators stay on floats, and fused layers with a node of such a name, or whose layer
+    is such an operator. Parameters `offline` are quantized beforehand: where the
     graph reads one there are variables <name>_quantize, <name>_quantize_min and _max instead.
     `by_rows`: weights of fused dense layers stay floats, and are rounded row by row.
     """
@@ -101,8 +102,10 @@ def _chosen(heads: Sequence[Entry], wanted: Wanted) -> dict[Node, Rule]:
 
 
 def _rule_of(node: Node, wanted: Wanted) -> Rule | None:
-    if node.op is None or node.op.name not in RULES or node.op.name in wanted.excluded_ops or (
-            not wanted.excluded_names.isdisjoint(_names(node))):
+    if (node.op is None or node.op.name not in RULES
+            or not wanted.excluded_names.isdisjoint(part.name for part in _parts(node))
+            or any(part.op is not None and part.op.name in wanted.excluded_ops
+                   for part in _parts(node)[:2])):
         return None
     rule = RULES[node.op.name]
     if not rule.accepts(node.params) or (rule.signed and _may_be_uint8(node, wanted)):
@@ -116,11 +119,10 @@ def _may_be_uint8(node: Node, wanted: Wanted) -> bool:
         getattr(entry.node.params, "gives_no_negatives", False) for entry in node.inputs)
 
 
-def _names(node: Node) -> list[str]:
-    """Of a node, and of the operators in graphs inside of it."""
+def _parts(node: Node) -> list[Node]:
+    """A node, and the operators in graphs inside of it: of a fused layer the layer is the first."""
     graphs = node.params.graphs if isinstance(node.params, SubgraphParams) else ()
-    return [node.name, *(inner.name for graph in graphs for inner in graph.order
-                         if not inner.is_variable)]
+    return [node, *(inner for graph in graphs for inner in graph.order if not inner.is_variable)]
 
 
 def _reached(starts: Sequence[Node], found: Mapping[Node, Rule],

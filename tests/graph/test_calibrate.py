@@ -28,9 +28,14 @@ def bound(symbol: Any = None, shape: tuple[int, ...] = SHAPE) -> Any:
                        aux_states=aux)
 
 
+# layer by layer, as MXNet's quantize_model
+PLAIN = {"calib_mode": "naive", "quantized_dtype": "int8", "quantize_granularity": "tensor-wise",
+         "fused": False}
+
+
 def calibrated(**options: Any) -> Any:
     made = bound()
-    made.calibrate(BATCHES, **{"calib_mode": "naive", **options})
+    made.calibrate(BATCHES, **options)
     return made
 
 
@@ -68,10 +73,11 @@ class Both(mx.io.DataIter):
     {"fused": True}, {"fused": True, "quantize_granularity": "channel-wise"}],
     ids=lambda options: " ".join(map(str, options.values())))
 def test_results_are_those_of_quantize_model(options: dict[str, Any]) -> None:
+    options = PLAIN | options
     executor = bound()
     executor.calibrate(BATCHES, **options)
     found = run(executor)
-    fused = options.pop("fused", False)
+    fused = options.pop("fused")
     function = quantization.quantize_model_mkldnn if fused else quantization.quantize_model
     symbol = residual(mx)
     graph, args, aux = function(
@@ -87,7 +93,7 @@ def test_results_are_those_of_quantize_model(options: dict[str, Any]) -> None:
 
 def test_runs_are_replayed_and_near_those_on_floats() -> None:
     want = run(bound())[0]
-    fused = calibrated(fused=True)
+    fused = calibrated()
     assert 0 < np.abs(run(fused)[0] - want).max() < 0.02
     error, = fused.check_precision()
     assert 0 < error.relative < 0.05
@@ -113,7 +119,7 @@ def test_several_inputs_and_outputs() -> None:
     ids = np.array([[0, 1, 6], [2, 3, 5]] * 2, np.float32)
     executor = symbol.bind(mx.cpu(), {**args, "data": mx.nd.zeros(SHAPE), "ids": mx.nd.array(ids)},
                            grad_req="null", aux_states=aux)
-    executor.calibrate(({"data": batch, "ids": ids} for batch in BATCHES), calib_mode="naive")
+    executor.calibrate(({"data": batch, "ids": ids} for batch in BATCHES), **PLAIN)
     got = run(executor, ids=ids)
     graph, qargs, _ = quantization.quantize_model(
         symbol, args, aux, data_names=("data", "ids"), label_names=None, calib_mode="naive",
@@ -138,13 +144,13 @@ def test_batches_come_in_many_forms(form: str) -> None:
 
 def test_it_can_be_calibrated_again() -> None:
     executor = bound()
-    executor.calibrate([x * 9 for x in BATCHES], calib_mode="naive", fused=True)
-    executor.calibrate(BATCHES, calib_mode="naive")
+    executor.calibrate([x * 9 for x in BATCHES])
+    executor.calibrate(BATCHES)
     np.testing.assert_array_equal(run(executor)[0], run(calibrated())[0])
 
 
 def test_monitors_see_the_graph_that_is_computed() -> None:
-    executor, seen = calibrated(), []
+    executor, seen = calibrated(**PLAIN), []
     want = run(executor)[0]
     executor.set_monitor_callback(lambda name, array: seen.append((name, array.dtype)))
     np.testing.assert_array_equal(run(executor)[0], want)
@@ -159,7 +165,8 @@ def test_monitors_see_the_graph_that_is_computed() -> None:
 # ---- what is kept and what goes ----------------------------------------------------------------
 
 
-def test_nothing_for_floats_stays() -> None:
+@pytest.mark.parametrize("options", [{}, PLAIN], ids=["fused", "plain"])
+def test_nothing_for_floats_stays(options: dict[str, Any]) -> None:
     x = mx.sym.var("data")
     for i in range(2):
         x = mx.sym.Convolution(x, kernel=(3, 3), num_filter=32, name=f"conv{i}")
@@ -186,7 +193,7 @@ def test_nothing_for_floats_stays() -> None:
     assert copies
     assert CACHE.stats(session)["entries"] > 0
     assert executor.memory_stats["live"] > 50_000
-    executor.calibrate([values["data"]], calib_mode="naive")
+    executor.calibrate([values["data"]], **options)
     assert CACHE.stats(session)["entries"] == 0
     assert program() is None
     assert all(copy() is None for copy in copies)
@@ -198,13 +205,14 @@ def test_nothing_for_floats_stays() -> None:
     # the packed weights that there are now are of whole numbers, a quarter of the size
     kept = [copy.desc for copy in runs.context.packed._made.values()]
     constants = executor._inference.program.constants().values()
-    assert {a.dtype.name for a in constants if a.size > 1} == {"int8"}
+    # and what fused layers have for each channel
+    assert {a.dtype.name for a in constants if a.size > 64} == {"int8"}
     assert all(desc.dtype_name != "float32" for desc in kept)
     assert run_of[0].shape == (2, 64)
 
 
 def test_a_write_quantizes_that_layer_again() -> None:
-    executor = calibrated(quantized_dtype="auto")
+    executor = calibrated()
     run(executor)
     constants = {entry.node.name: array._chunk for entry, array in
                  executor._inference.program.constants().items() if entry.index == 0}
@@ -214,15 +222,15 @@ def test_a_write_quantizes_that_layer_again() -> None:
     got = run(executor)[0]
     assert executor.capture_state == "captured"
     changed = [name for name, chunk in constants.items() if chunk.changes != before[name]]
-    assert changed == ["fc_weight_quantize"]
+    assert changed == ["quantized_sg_mkldnn_fully_connected_0_rounded"]
     assert executor.get_optimized_symbol().tojson() == graph
     assert ranges in graph
     # the same as of the new weight in the ranges that were recorded
     other = bound()
-    other.calibrate(BATCHES, calib_mode="naive", quantized_dtype="auto")
+    other.calibrate(BATCHES)
     other.arg_dict["fc_weight"][:] = executor.arg_dict["fc_weight"]
     np.testing.assert_array_equal(got, run(other)[0])
-    assert np.abs(got - run(calibrated(quantized_dtype="auto"))[0]).max() > 0.05
+    assert np.abs(got - run(calibrated())[0]).max() > 0.05
 
 
 def test_an_exported_weight_is_read_at_each_run() -> None:
@@ -309,7 +317,7 @@ def test_a_forked_child_goes_on() -> None:
         same = False
         try:
             same = np.array_equal(run(executor)[0], want)
-            executor.calibrate(BATCHES, calib_mode="naive")
+            executor.calibrate(BATCHES)
             same = same and np.array_equal(run(executor)[0], want)
         finally:
             os._exit(0 if same else 1)

@@ -22,19 +22,19 @@ from .net import as_block, traced, values_of
 
 
 @overload
-def quantize_dynamic(model: Symbol, arg_params: Params, *, quantized_dtype: str = "int8",
+def quantize_dynamic(model: Symbol, arg_params: Params, *, quantized_dtype: str = "auto",
                      excluded_sym_names: list[str] | None = None,
                      excluded_op_names: list[str] | None = None, logger: Logger = None,
                      ) -> tuple[Symbol, Params]: ...
 @overload
 def quantize_dynamic(model: HybridBlock, *, data_shapes: Sequence[Any],
-                     quantized_dtype: str = "int8", excluded_sym_names: list[str] | None = None,
+                     quantized_dtype: str = "auto", excluded_sym_names: list[str] | None = None,
                      excluded_op_names: list[str] | None = None, ctx: Any = CPU,
                      logger: Logger = None) -> SymbolBlock: ...
 
 
 def quantize_dynamic(model: Any, arg_params: Params | None = None, *,
-                     data_shapes: Sequence[Any] | None = None, quantized_dtype: str = "int8",
+                     data_shapes: Sequence[Any] | None = None, quantized_dtype: str = "auto",
                      excluded_sym_names: list[str] | None = None,
                      excluded_op_names: list[str] | None = None, ctx: Any = CPU,
                      logger: Logger = None) -> Any:
