@@ -192,7 +192,8 @@ def annotation(field: Field, plain: str) -> str:
     plain = "bool" if field.type == "flag" else plain
     if not field.optional:
         return f"{field.name}: {plain}"
-    absent = {"Mem": " | None = None", "int": " = 0", "bool": " = False"}[plain]
+    absent = {"Mem": " | None = None", "int": " = 0", "bool": " = False",
+              "float": " = 0.0"}[plain]
     return f"{field.name}: {plain}{absent}"
 
 

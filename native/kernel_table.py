@@ -317,6 +317,18 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("relu_bytes", "bytes", ">out:any data:any", "n", doc="int8, and 0 for what is below."),
     Kernel("extent", "bytes", ">least >greatest data:any", "n kind:int",
            doc="Of kind F32, where NaN is passed over, or S32; of none the ends of float32, or 0."),
+    # of scales and zero points as ONNX has them
+    Kernel("quantize_linear", "affine_bytes", ">out:any data", "n is_signed:flag", "scale zero",
+           "int8 or uint8: floats by the scale, rounded, plus the zero point; 0 of NaN."),
+    Kernel("dequantize_linear", "affine_bytes", ">out data:any", "n is_signed:flag", "scale zero",
+           "int8 or uint8 less the zero point, times the scale."),
+    Kernel("add_linear", "affine_bytes", ">out:any left:any right:any",
+           "n left_signed:flag right_signed:flag is_signed:flag",
+           "left_scale left_zero right_scale right_zero zero low high",
+           "The sum of int8 or uint8, each less its zero point and times its scale, rounded, plus "
+           "the zero point, within bounds."),
+    Kernel("map_bytes", "affine_bytes", ">out:any data:any table:any", "n",
+           doc="The byte of the table, which has 256, for each byte of data."),
     Kernel("least_loss", "entropy", ">threshold >lost hist edges >scratch",
            "bins levels slots:int",
            doc="Beyond which value of a histogram of `bins` around 0, an odd number, what is cut "
@@ -381,10 +393,12 @@ KERNELS: tuple[Kernel, ...] = (
            ">out:any data:any weights:any >scratch:any bias:s32? shift? scale? scales? added:any? "
            "added_scale?",
            "images channels height width filters window*2 stride*2 dilate*2 pad*2 rows columns "
-           "groups is_signed:flag slots:int kind:int added_kind:int?", _FINISH,
+           "groups is_signed:flag slots:int kind:int added_kind:int?",
+           f"{_FINISH} zero? out_zero?",
            "Windows over channels-last images of 8-bit numbers: out (images, rows, columns, "
            "filters) of kind S32, which are the sums with the bias, or F32, S8 or U8, as in "
-           "`to_bytes`. Weights (for each group, for each NDRT_WHOLE_BLOCK filters of it: y, for "
+           "`to_bytes`, plus `out_zero`. `zero` is the number of data that stands for 0. Weights "
+           "(for each group, for each NDRT_WHOLE_BLOCK filters of it: y, for "
            "each 2 of x channels: filters 2), padded with zeros; scratch has NDRT_WHOLE_PANEL rows "
            "of y x channels of 16 bits, x channels padded to an even number, and NDRT_WHOLE_SLACK "
            "numbers, for each of `slots` threads."),
@@ -447,7 +461,7 @@ WIDE_FAMILIES = ("separable",)
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
     "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges",
-                    "byte_layers", "bytes"),
+                    "byte_layers", "bytes", "affine_bytes"),
     "reduce": ("math", "ordering", "entropy", "softmax_grad"),
     "norm": ("norms", "batch_stats", "channel_norm", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "concat"),

@@ -131,6 +131,10 @@ PLACES = {
     "ndarray_rt.ops.quantization.layers": (
         "_contrib_quantized_conv _contrib_quantized_fully_connected"
     ),
+    "ndarray_rt.ops.quantization.linear": (
+        "_quantize_linear _dequantize_linear _qlinear_add _map_bytes"
+    ),
+    "ndarray_rt.ops.quantization.linear_layers": "_qlinear_conv _qlinear_fully_connected",
     "ndarray_rt.ops.quantization.pooling": "_contrib_quantized_pooling",
     "ndarray_rt.ops.quantization.quantize": (
         "_contrib_quantize _contrib_quantize_v2 _contrib_quantize_asym"
@@ -377,12 +381,14 @@ HIDDEN = (
     "_backward_slice_axis _backward_slice_like _backward_smooth_l1 _backward_softmax "
     "_backward_softmax_cross_entropy _backward_softmin _backward_softsign _backward_sqrt "
     "_backward_square _backward_subgraph _backward_sum _backward_take _backward_tan "
-    "_backward_tanh _backward_tile _backward_topk _constant _fold_batch_norm _fused_BatchNorm "
-    "_fused_Convolution _fused_Deconvolution _fused_FullyConnected _fused_Pooling "
-    "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
-    "_fused_normed_Convolution _fused_quantized_conv _fused_quantized_elemwise_add "
-    "_fused_quantized_fully_connected _fused_rounded_conv _fused_rounded_dense "
-    "_fused_separable_Convolution _fused_shuffled_Convolution _masked_RNN _numpy_function "
-    "_quantize_rows _quantize_weight _quantized _round_dense _round_layer _round_weight "
-    "_scale_batch_norm _shuffle_channels _shuffle_filters"
+    "_backward_tanh _backward_tile _backward_topk _constant _dequantize_linear "
+    "_fold_batch_norm _fused_BatchNorm _fused_Convolution _fused_Deconvolution "
+    "_fused_FullyConnected _fused_Pooling _fused__contrib_AdaptiveAvgPooling2D "
+    "_fused_batch_dot _fused_dot _fused_elementwise _fused_normed_Convolution "
+    "_fused_quantized_conv _fused_quantized_elemwise_add _fused_quantized_fully_connected "
+    "_fused_rounded_conv _fused_rounded_dense _fused_separable_Convolution "
+    "_fused_shuffled_Convolution _map_bytes _masked_RNN _numpy_function _qlinear_add "
+    "_qlinear_conv _qlinear_fully_connected _quantize_linear _quantize_rows _quantize_weight "
+    "_quantized _round_dense _round_layer _round_weight _scale_batch_norm _shuffle_channels "
+    "_shuffle_filters"
 )

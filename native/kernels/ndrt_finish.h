@@ -32,6 +32,7 @@ typedef struct {
     float added_scale;
     int bends_first, bends_last;
     ndrt_bend first, last; /* before and after the summand */
+    float zero;            /* a whole number that is added to what is rounded to 8 bits */
 } ndrt_finish;
 
 static inline int ndrt_bends(ndrt_bend b) {
@@ -170,6 +171,11 @@ NDRT_FINISH_INLINED void ndrt_finish_all(const ndrt_finish *f, const int32_t *su
         }
         return;
     }
+    if (f->zero != 0.0f) {
+        const __m256 zero = _mm256_set1_ps(f->zero);
+        x = _mm256_add_ps(_mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), zero);
+        y = _mm256_add_ps(_mm256_round_ps(y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), zero);
+    }
     uint8_t *out = (uint8_t *)f->out + at, made[NDRT_FINISHED];
     const __m128i bytes = ndrt_narrowed(x, y, f->kind == NDRT_S8);
     if (count == NDRT_FINISHED) {
@@ -231,7 +237,8 @@ NDRT_FINISH_INLINED void ndrt_finish_usual(const ndrt_finish *f, const int32_t *
 static inline void ndrt_finish_tile(const ndrt_finish *f, const int32_t *sums, int64_t row,
                                     int rows, int64_t at, int64_t out_row, int64_t column,
                                     int columns) {
-    const int is_usual = !f->bias && f->shift && f->scale_step && !f->bends_first && !f->bends_last;
+    const int is_usual = !f->bias && f->shift && f->scale_step && !f->bends_first &&
+                         !f->bends_last && f->zero == 0.0f;
     const int kind = is_usual ? f->kind : -1;
     for (int c = 0; c < columns; c += NDRT_FINISHED, sums += NDRT_FINISHED, at += NDRT_FINISHED) {
         const int count = columns - c;

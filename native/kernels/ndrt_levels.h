@@ -56,6 +56,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_entropy LEVELED(ndrt_family_entropy)
 #define ndrt_family_byte_ranges LEVELED(ndrt_family_byte_ranges)
 #define ndrt_family_bytes LEVELED(ndrt_family_bytes)
+#define ndrt_family_affine_bytes LEVELED(ndrt_family_affine_bytes)
 #define ndrt_family_byte_layers LEVELED(ndrt_family_byte_layers)
 #define ndrt_family_byte_pool LEVELED(ndrt_family_byte_pool)
 #define ndrt_family_whole_windows LEVELED(ndrt_family_whole_windows)

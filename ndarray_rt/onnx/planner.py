@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputMismatch, MissingPackage, ModelFormatError, NdrtError, OutOfMemory
+from . import steps
 from .build import GraphBuilder
 from .graph import Array, Graph, Node, Reference
 from .inline import inlined
@@ -141,7 +142,9 @@ class Planner:
             return
         self._operator(node, op, ins)
         if not self._is_done:
-            note(node, ins, self.scope.get(node.outputs[0]))
+            made_value = self.scope.get(node.outputs[0])
+            note(node, ins, made_value)
+            steps.note(self.builder, node, ins, made_value)
 
     def _operator(self, node: Node, op: Operator, ins: list[Value | None]) -> None:
         given = [v for v in ins if v is not None]
@@ -156,14 +159,16 @@ class Planner:
                 self._set_constants(node, early, False)
                 return
         # on whole numbers that are there when a run begins NumPy computes before it
-        waits = any(v.symbol is not None or v.dtype.kind == "f" for v in given
-                    if v.const is None)
+        waits = op.is_layer or any(v.symbol is not None or v.dtype.kind == "f" for v in given
+                                   if v.const is None)
         # kernels take arrays with elements only; what decides about shapes is no array of theirs
         filled = all(v.size for i, v in enumerate(ins) if v is not None and (
             v.const is None or i not in op.shape_from))
         if op.symbols is not None and waits and filled:
             self.builder.hint = node.name or node.outputs[0]
-            made = op.symbols(self.builder, node, *ins)
+            made = self._of_whole_numbers(node, ins)
+            if made is None:
+                made = op.symbols(self.builder, node, *ins)
             if made is None and any(v.dtype == _HALF for v in given):
                 made = self._widened(node, op, ins)
             if made is not None:
@@ -171,6 +176,14 @@ class Planner:
                                  for v in (made if isinstance(made, tuple) else (made,))])
                 return
         self._function(node, op, ins, has_known_size)
+
+    def _of_whole_numbers(self, node: Node, ins: list[Value | None]) -> Value | None:
+        """The floats of a layer over 8-bit numbers, None for all others."""
+        if node.op not in steps.LAYERS or node.domain or not all(
+                v is not None and v.steps is not None for v in ins[:2]):
+            return None
+        from .ops.whole_numbers import floats_of
+        return floats_of(self.builder, node, ins)
 
     def _check_size(self, node: Node, op: Operator, ins: list[Value | None]) -> bool:
         """InputMismatch where a result would be too large; False where only a run can tell."""

@@ -24,7 +24,8 @@ class Operator:
 
     `function` is the definition of right, on NumPy arrays. `shape_from` are the positions of inputs
     whose values decide about shapes of outputs; of `data_dependent` ones all values do. `early`
-    needs shapes and constants only. `size_function` reads the values of no inputs but those of
+    needs shapes and constants only. `is_layer`: its symbols are for whole numbers, also those that
+    are there when a run begins. `size_function` reads the values of no inputs but those of
     `shape_from`, or of data_dependent operators.
     """
 
@@ -33,6 +34,7 @@ class Operator:
     shape_from: tuple[int, ...] = ()
     data_dependent: bool = False
     draws: bool = False
+    is_layer: bool = False
     symbols: SymbolFunction | None = None
     early_function: Early | None = None
     size_function: Sized | None = None
@@ -57,10 +59,11 @@ TABLE: dict[tuple[str, str], Operator] = {}
 
 
 def operator(*names: str, domain: str = "", shape_from: Iterable[int] = (),
-             data_dependent: bool = False, draws: bool = False) -> Callable[[Function], Operator]:
+             data_dependent: bool = False, draws: bool = False,
+             is_layer: bool = False) -> Callable[[Function], Operator]:
     """Decorator: puts an operator with these names into the table."""
     def add(function: Function) -> Operator:
-        made = Operator(names[0], function, tuple(shape_from), data_dependent, draws)
+        made = Operator(names[0], function, tuple(shape_from), data_dependent, draws, is_layer)
         for name in names:
             TABLE[domain, name] = made
         return made

@@ -15,6 +15,7 @@ from .graph import Array
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
+    from .steps import Maker, Steps
 
 DType = np.dtype[Any]
 
@@ -41,6 +42,10 @@ class Value:
     repeats: Value | None = None
     # of rows that are 1 (or true) in one place and else 0: the places (..., 1), any whole numbers
     places: Value | None = None
+    # of floats that whole numbers stand for
+    steps: Steps | None = None
+    # of floats that may become whole numbers
+    maker: Maker | None = None
 
     @property
     def rank(self) -> int:

@@ -39,6 +39,7 @@ class Finish(NamedTuple):
     added_scale: Any = None
     first: tuple[float, float, float] = (1, -np.inf, np.inf)
     last: tuple[float, float, float] = (1, -np.inf, np.inf)
+    zeros: tuple[float, float] = (0, 0)
 
 
 SUMS = Finish()
@@ -58,7 +59,7 @@ def run(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: Any, 
     kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims,
            [made, np.ascontiguousarray(data), packed(weight, groups), scratch, bias, finish.shift,
             finish.scale, finish.scales, finish.added, finish.added_scale],
-           (*finish.first, *finish.last), nthreads)
+           (*finish.first, *finish.last, *finish.zeros), nthreads)
     return made
 
 
@@ -143,6 +144,43 @@ def test_equals_numpy(dtype: str, images: int, size: Any, channels: int, filters
     want = finished(wanted(data, weight, bias, strides, dilate, pad, out, groups), finish)
     np.testing.assert_array_equal(made[:-1].reshape(want.shape), want)
     assert made[-1] == 7
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(("i1", "u1")), st.integers(0, 255), st.tuples(*[st.integers(1, 9)] * 2),
+       st.integers(1, 37), st.integers(1, 50), st.tuples(numbers, numbers),
+       st.tuples(*[st.integers(0, 3)] * 2), st.booleans(), st.integers(0, 3), st.integers(0, 9),
+       st.sampled_from(("i1", "u1", "f4")), st.tuples(*[st.integers(0, 255)] * 3))
+def test_zero_points(dtype: str, zero: int, size: Any, channels: int, filters: int, window: Any,
+                     pad: Any, with_bias: bool, nthreads: int, seed: int, kind: str,
+                     ends: Any) -> None:
+    """Padding stands for 0, and sums become numbers within bounds, or floats."""
+    rng = np.random.default_rng(seed)
+    info = np.iinfo(dtype)
+    zero += info.min
+    data = rng.integers(info.min, info.max + 1, (2, *size, channels)).astype(dtype)
+    weight = rng.integers(-128, 128, (filters, *window, channels)).astype("i1")
+    bias = rng.integers(-2**20, 2**20, filters).astype("i4") if with_bias else None
+    factors = (rng.random(filters) / 100).astype("f4")
+    geometry = (1, 1), (1, 1), pad, (3, 4)
+    start = -128 if kind == "i1" else 0
+    out_zero, low, high = ends[0] + start, min(ends[1:]) + start, max(ends[1:]) + start
+    last = (1, -np.inf, np.inf) if kind == "f4" else (1, low - out_zero, high - out_zero)
+    made = run(data, weight, bias, *geometry, nthreads, 1, Finish(
+        kind, scales=factors, last=last, zeros=(zero, 0 if kind == "f4" else out_zero)))
+    want = wanted(data.astype(np.int64) - zero, weight, bias, *geometry).astype("f4") * factors
+    if kind != "f4":
+        want = np.clip(np.rint(want) + out_zero, low, high)
+    np.testing.assert_array_equal(made[:-1].reshape(want.shape), want)
+    assert made[-1] == 7
+
+
+@pytest.mark.parametrize("zeros", [(-1, 0), (0.5, 0), (0, 256), (256, 0), (np.nan, 0)])
+def test_refuses_zero_points(zeros: tuple[float, float]) -> None:
+    data, weight = np.zeros((1, 1, 1, 2), "u1"), np.zeros((4, 1, 1, 2), "i1")
+    with pytest.raises(ParameterError, match="whole windows: the zero points"):
+        run(data, weight, None, (1, 1), (1, 1), (0, 0), (1, 1), finish=Finish(
+            "u1", scale=np.ones(1, "f4"), zeros=zeros))
 
 
 @pytest.mark.parametrize(("dtype", "x", "w"), [

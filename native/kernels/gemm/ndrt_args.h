@@ -22,10 +22,11 @@ static inline ndrt_skinny_gemm_args ndrt_read_skinny_gemm(const ndrt_kernel_call
 }
 
 /* Windows over channels-last images of 8-bit numbers: out (images, rows, columns, filters) of kind
- * S32, which are the sums with the bias, or F32, S8 or U8, as in `to_bytes`. Weights (for each
- * group, for each NDRT_WHOLE_BLOCK filters of it: y, for each 2 of x channels: filters 2), padded
- * with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an
- * even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads. */
+ * S32, which are the sums with the bias, or F32, S8 or U8, as in `to_bytes`, plus `out_zero`.
+ * `zero` is the number of data that stands for 0. Weights (for each group, for each
+ * NDRT_WHOLE_BLOCK filters of it: y, for each 2 of x channels: filters 2), padded with zeros;
+ * scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an even
+ * number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads. */
 typedef struct {
     void *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
     const float *shift; const float *scale; const float *scales; const void *added;
@@ -33,7 +34,7 @@ typedef struct {
     int64_t filters; const int64_t *window; const int64_t *stride; const int64_t *dilate;
     const int64_t *pad; int64_t rows; int64_t columns; int64_t groups; int is_signed; int slots;
     int kind; int added_kind; float first_slope; float first_low; float first_high;
-    float last_slope; float last_low; float last_high;
+    float last_slope; float last_low; float last_high; float zero; float out_zero;
 } ndrt_whole_windows_args;
 static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
@@ -50,7 +51,7 @@ static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_
         .added_kind = ndrt_int_of(call->counts[19]), .first_slope = (float)numbers[0],
         .first_low = (float)numbers[1], .first_high = (float)numbers[2],
         .last_slope = (float)numbers[3], .last_low = (float)numbers[4],
-        .last_high = (float)numbers[5],
+        .last_high = (float)numbers[5], .zero = (float)numbers[6], .out_zero = (float)numbers[7],
     };
 }
 

@@ -137,28 +137,30 @@ static int64_t line_of(const windows *job) { return pairs(job->window[1] * chann
 
 static int64_t depth_of(const windows *job) { return job->window[0] * line_of(job); }
 
-/* Widens `n` numbers from `from` on; of `total` that there are. 16 at a time, so that up to 15 more
- * are written. */
-INLINED void widen(int16_t *out, const void *data, int64_t from, int64_t n, int64_t total,
-                   const int is_signed) {
-    const int8_t *s8 = (const int8_t *)data + from;
-    const uint8_t *u8 = (const uint8_t *)data + from;
-    int64_t i = 0;
-    for (; i < n && from + i + STEP <= total; i += STEP) {
-        const __m128i few = _mm_loadu_si128((const __m128i *)(u8 + i));
-        _mm256_storeu_si256((__m256i *)(out + i),
-                            is_signed ? _mm256_cvtepi8_epi16(few) : _mm256_cvtepu8_epi16(few));
-    }
-    for (; i < n; i++) out[i] = is_signed ? s8[i] : u8[i];
-}
-
 /* Of rows: what they have in common. */
 typedef struct {
     int64_t line, wide; /* numbers of a line of a window, with and without what pairs them */
     int64_t channels;   /* of a group, and the first one's place */
     int64_t first_channel;
     int64_t total; /* numbers of data */
+    int16_t zero;  /* the number of data that stands for 0 */
 } lines;
+
+/* Widens `n` numbers from `from` on, less the zero point. 16 at a time, so that up to 15 more are
+ * written. */
+INLINED void widen(int16_t *out, const void *data, int64_t from, int64_t n, const lines *of,
+                   const int is_signed) {
+    const int8_t *s8 = (const int8_t *)data + from;
+    const uint8_t *u8 = (const uint8_t *)data + from;
+    const __m256i zeros = _mm256_set1_epi16(of->zero);
+    int64_t i = 0;
+    for (; i < n && from + i + STEP <= of->total; i += STEP) {
+        const __m128i few = _mm_loadu_si128((const __m128i *)(u8 + i));
+        const __m256i wide = is_signed ? _mm256_cvtepi8_epi16(few) : _mm256_cvtepu8_epi16(few);
+        _mm256_storeu_si256((__m256i *)(out + i), _mm256_sub_epi16(wide, zeros));
+    }
+    for (; i < n; i++) out[i] = (int16_t)((is_signed ? s8[i] : u8[i]) - of->zero);
+}
 
 /* An output. */
 typedef struct {
@@ -181,7 +183,7 @@ INLINED void gather_row(const windows *job, const lines *of, const place_of *at,
             continue;
         }
         if (is_inside) {
-            widen(row, job->data, (begin + first) * channels, of->wide, of->total, is_signed);
+            widen(row, job->data, (begin + first) * channels, of->wide, of, is_signed);
         } else {
             for (int64_t i = 0; i < job->window[1]; i++) {
                 const int64_t x = first + i * job->dilate[1];
@@ -189,8 +191,7 @@ INLINED void gather_row(const windows *job, const lines *of, const place_of *at,
                     memset(row + i * channels, 0, (size_t)channels * sizeof *row);
                 else
                     widen(row + i * channels, job->data,
-                          (begin + x) * job->channels + of->first_channel, channels, of->total,
-                          is_signed);
+                          (begin + x) * job->channels + of->first_channel, channels, of, is_signed);
             }
         }
         if (of->wide < of->line) row[of->wide] = 0;
@@ -203,7 +204,8 @@ INLINED void gather_rows(const windows *job, int64_t group, int64_t place, int64
                       .wide = job->window[1] * channels_of(job),
                       .channels = channels_of(job),
                       .first_channel = group * channels_of(job),
-                      .total = job->images * job->height * job->width * job->channels};
+                      .total = job->images * job->height * job->width * job->channels,
+                      .zero = (int16_t)job->zero};
     const int64_t depth = depth_of(job);
     place_of at = {.image = place / job->columns / job->rows,
                    .row = place / job->columns % job->rows,
@@ -233,6 +235,7 @@ static ndrt_finish finish_of(const windows *job) {
         .added_kind = job->added_kind,
         .first = {job->first_slope, job->first_low, job->first_high},
         .last = {job->last_slope, job->last_low, job->last_high},
+        .zero = job->out_zero,
     };
     ndrt_find_bends(&f);
     return f;
@@ -282,6 +285,12 @@ static int is_pair_of_counts(const int64_t *n, int64_t least) {
     return is_count(n[0], least) && is_count(n[1], least);
 }
 
+/* A whole number that 8 bits hold. */
+static int is_whole(float x, int is_signed) {
+    const float least = is_signed ? INT8_MIN : 0;
+    return x >= least && x <= least + UINT8_MAX && x == rintf(x);
+}
+
 static ndrt_status check(kernel_call *call) {
     const windows job = ndrt_read_whole_windows(call);
     if (call->nthreads < 0 || !is_count(job.images, 0) || !is_count(job.channels, 1) ||
@@ -296,6 +305,9 @@ static ndrt_status check(kernel_call *call) {
                          (long long)job.groups, (long long)job.channels, (long long)job.filters);
     const ndrt_finish f = finish_of(&job);
     TRY(ndrt_check_finish("whole windows", &f));
+    if (!is_whole(job.zero, job.is_signed) || !is_whole(job.out_zero, job.kind != NDRT_U8))
+        return ndrt_fail(NDRT_INVALID, "whole windows: the zero points %g and %g", (double)job.zero,
+                         (double)job.out_zero);
     if (!job.added != !job.added_scale)
         return ndrt_fail(NDRT_INVALID, "whole windows: a summand without its scale");
     const int64_t wide = ndrt_product(job.window[1], channels_of(&job), 1);

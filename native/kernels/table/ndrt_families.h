@@ -23,6 +23,7 @@ extern const ndrt_family ndrt_family_quantized;
 extern const ndrt_family ndrt_family_byte_ranges;
 extern const ndrt_family ndrt_family_byte_layers;
 extern const ndrt_family ndrt_family_bytes;
+extern const ndrt_family ndrt_family_affine_bytes;
 extern const ndrt_family ndrt_family_entropy;
 extern const ndrt_family ndrt_family_halves;
 extern const ndrt_family ndrt_family_draws;
@@ -139,6 +140,10 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_SUM_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_RELU_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_EXTENT] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_QUANTIZE_LINEAR] = &ndrt_family_affine_bytes, \
+    [NDRT_KERNEL_DEQUANTIZE_LINEAR] = &ndrt_family_affine_bytes, \
+    [NDRT_KERNEL_ADD_LINEAR] = &ndrt_family_affine_bytes, \
+    [NDRT_KERNEL_MAP_BYTES] = &ndrt_family_affine_bytes, \
     [NDRT_KERNEL_LEAST_LOSS] = &ndrt_family_entropy, \
     [NDRT_KERNEL_WIDEN] = &ndrt_family_halves, \
     [NDRT_KERNEL_NARROW] = &ndrt_family_halves, \

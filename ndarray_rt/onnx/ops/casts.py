@@ -10,9 +10,10 @@ import numpy as np
 from ..build import GraphBuilder, Quantized
 from ..graph import Array, Node
 from ..plan import NodeCall
+from ..steps import made_steps, target_of
 from ..table import operator
 from ..tensors import dtype_of_kind
-from ..values import FAST, DType, Value, in_graphs
+from ..values import FAST, DType, Value, constant, in_graphs
 
 
 @lru_cache(maxsize=64)
@@ -179,7 +180,8 @@ def quantize_linear(node: Node, x: Array, scale: Array, zero: Array | None = Non
 @quantize_linear.symbol
 def quantize_symbol(b: GraphBuilder, node: Node, x: Value, scale: Value,
                     zero: Value | None = None) -> Value | None:
-    """A function of NumPy arrays, of which it is known what is quantized, and how."""
+    """Whole numbers: computed of others where that has a form, else of floats. Of these it is known
+    what is quantized, and how."""
     dtype = np.dtype(np.uint8) if zero is None else zero.dtype
     single = np.dtype(np.float32)
     if (x.dtype != single or scale.dtype != single or scale.const is None or scale.rank > 1
@@ -187,9 +189,17 @@ def quantize_symbol(b: GraphBuilder, node: Node, x: Value, scale: Value,
             or dtype.itemsize > 2 or not in_graphs(dtype) or any(node.attr(name, 0) for name in (
                 "block_size", "precision", "output_dtype"))):
         return None
-    call = NodeCall(quantize_linear, node, [0, scale.const, None if zero is None else zero.const],
-                    1)
-    made, = b.function(call, [x], [(x.shape, dtype)], False)
+    target = target_of(scale, zero)
+    if target is not None:
+        from .whole_numbers import quantized, whole_numbers_of
+        found = whole_numbers_of(b, x, target)
+        if found is not None:
+            return found
+        made = quantized(b, x, target)
+    else:
+        call = NodeCall(quantize_linear, node,
+                        [0, scale.const, None if zero is None else zero.const], 1)
+        made, = b.function(call, [x], [(x.shape, dtype)], False)
     b.quantized[b.symbol(made).entries[0]] = Quantized(x, *_whole(node, x, scale, zero), dtype)
     return made
 
@@ -229,18 +239,23 @@ def dequantize_linear_size(node: Node, x: Array, scale: Array, zero: Array | Non
 def dequantize_symbol(b: GraphBuilder, node: Node, x: Value, scale: Value,
                       zero: Value | None = None) -> Value | None:
     """Of what was quantized in the same way: one step from floats to floats."""
+    if any(node.attr(name, 0) for name in ("block_size", "output_dtype")):
+        return None
+    given = made_steps(b, x, scale, zero, int(node.attr("axis", 1)))
+    if given is None:
+        return None
     found = None if x.symbol is None else b.quantized.get(x.symbol.entries[0])
-    if (found is None or scale.const is None or scale.dtype != found.data.dtype or scale.rank > 1
-            or (zero is not None and zero.const is None)
-            or any(node.attr(name, 0) for name in ("block_size", "output_dtype"))):
+    if found is not None and (
+            np.array_equal(given.scales, found.scales) and np.array_equal(given.zeros, found.zeros)
+            and (given.scales.size == 1 or given.axis == found.axis)):
+        low, high = limits(found.dtype)
+        vectors = [constant(value) for value in (found.scales, found.zeros)]
+        return b.shaped(b.op("_quantized", found.data, *vectors, low=low, high=high,
+                             axis=found.axis), x.shape)
+    if not given.is_plain:
         return None
-    scales, zeros, axis = _whole(node, x, scale, zero)
-    if not (np.array_equal(scales, found.scales) and np.array_equal(zeros, found.zeros)
-            and axis == found.axis):
-        return None
-    low, high = limits(found.dtype)
-    given = [Value(value.shape, value.dtype, const=value) for value in (scales, zeros)]
-    return b.shaped(b.op("_quantized", found.data, *given, low=low, high=high, axis=axis), x.shape)
+    from .whole_numbers import floats_of_steps
+    return floats_of_steps(b, given)
 
 
 @operator("DynamicQuantizeLinear")

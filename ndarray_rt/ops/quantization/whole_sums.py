@@ -78,6 +78,22 @@ class Finish(NamedTuple):
 SUMS = Finish()
 
 
+class Linear(NamedTuple):
+    """Zero points: of data, and of what the sums become, which are multiplied by the factor of
+    their filter (None: sums in int32), rounded and kept within bounds (none of floats)."""
+
+    zero: int
+    factors: Mem | None
+    out_zero: int = 0
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def finish(self) -> Finish:
+        return Finish(scales=self.factors, last=Bend(
+            low=self.low - self.out_zero, high=self.high - self.out_zero))
+
+
 def rectified(scale: Mem, rectify: bool) -> Finish:
     """The sums times a scale, with `rectify` to 0 and above."""
     return Finish(scale=scale, last=Bend(low=0.0) if rectify else STRAIGHT)
@@ -107,6 +123,17 @@ def write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDAr
     x = get_data_reorder(data, layout(data.dtype, data.shape), ctx.stream)
     with out.open(layout(out.array.dtype, out.shape), ctx.stream) as y:
         compute(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, finish)
+
+
+def write_linear_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDArray,
+                      bias: NDArray | None, out: Output, linear: Linear) -> None:
+    """A convolution with zero points; bias is int32."""
+    packed = _packed_lines(ctx, weight, p.num_group)
+    summand = None if bias is None else get_default(bias, ctx.stream)
+    x = get_data_reorder(data, channels_last_desc(data.dtype, data.shape), ctx.stream)
+    with out.open(channels_last_desc(out.array.dtype, out.shape), ctx.stream) as y:
+        _run(ctx, y, x, packed, summand, data.shape, p.geometry(), out.shape, linear.finish,
+             linear.zero, linear.out_zero)
 
 
 def has_own_filters(p: ConvolutionParams, weight: NDArray) -> bool:
@@ -144,6 +171,18 @@ def write_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, weight: 
     with out.open(default_desc(out.array.dtype, out.shape), ctx.stream) as y:
         _run(ctx, y, x, packed, bias, (rows, features, 1, 1), PIXEL, (rows, p.num_hidden, 1, 1),
              finish)
+
+
+def write_linear_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, weight: NDArray,
+                       bias: NDArray | None, out: Output, linear: Linear) -> None:
+    """A dense layer with zero points; bias is int32."""
+    rows, features = matrix(p, data.shape)
+    packed = weights(ctx, weight, tagged_desc(INT8, (p.num_hidden, features, 1, 1), WEIGHTS))
+    summand = None if bias is None else get_default(bias, ctx.stream)
+    x = get_default(data, ctx.stream)
+    with out.open(default_desc(out.array.dtype, out.shape), ctx.stream) as y:
+        _run(ctx, y, x, packed, summand, (rows, features, 1, 1), PIXEL,
+             (rows, p.num_hidden, 1, 1), linear.finish, linear.zero, linear.out_zero)
 
 
 def dense_range(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], low: Mem, high: Mem,
@@ -202,7 +241,7 @@ def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray], data: NDArray) -> 
 
 
 def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,
-         geo: Geometry, out: Shape, finish: Finish) -> None:
+         geo: Geometry, out: Shape, finish: Finish, zero: int = 0, out_zero: int = 0) -> None:
     images, channels, height, width = data
     line = geo.kernel[1] * (channels // geo.groups)
     depth = geo.kernel[0] * (line + line % 2)
@@ -217,7 +256,7 @@ def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Sh
         images=images, channels=channels, height=height, width=width, filters=out[1],
         window=geo.kernel, stride=geo.stride, dilate=geo.dilate, pad=geo.pad, rows=out[2],
         columns=out[3], groups=geo.groups, is_signed=x.desc.dtype_code == lib.NDRT_S8, slots=slots,
-        kind=y.desc.dtype_code))
+        kind=y.desc.dtype_code, zero=zero, out_zero=out_zero))
 
 
 def _run_depthwise(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,

@@ -27,12 +27,14 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
                   stride: Sequence[int], dilate: Sequence[int], pad: Sequence[int], rows: int,
                   columns: int, groups: int, is_signed: bool, slots: int, kind: int,
                   added_kind: int = 0, first_slope: float, first_low: float, first_high: float,
-                  last_slope: float, last_low: float, last_high: float) -> KernelCall:
+                  last_slope: float, last_low: float, last_high: float, zero: float = 0.0,
+                  out_zero: float = 0.0) -> KernelCall:
     """Windows over channels-last images of 8-bit numbers: out (images, rows, columns, filters) of
-    kind S32, which are the sums with the bias, or F32, S8 or U8, as in `to_bytes`. Weights (for
-    each group, for each NDRT_WHOLE_BLOCK filters of it: y, for each 2 of x channels: filters 2),
-    padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels
-    padded to an even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads."""
+    kind S32, which are the sums with the bias, or F32, S8 or U8, as in `to_bytes`, plus `out_zero`.
+    `zero` is the number of data that stands for 0. Weights (for each group, for each
+    NDRT_WHOLE_BLOCK filters of it: y, for each 2 of x channels: filters 2), padded with zeros;
+    scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an even
+    number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads."""
     assert len(window) == 2
     assert len(stride) == 2
     assert len(dilate) == 2
@@ -41,7 +43,7 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
                       scale, scales, added, added_scale), (images, channels, height, width, filters,
                       *window, *stride, *dilate, *pad, rows, columns, groups, is_signed, slots,
                       kind, added_kind), (first_slope, first_low, first_high, last_slope, last_low,
-                      last_high))
+                      last_high, zero, out_zero))
 
 
 def dynamic_dense(*, out: Mem, data: Mem, weights: Mem, scales: Mem, scratch: Mem,

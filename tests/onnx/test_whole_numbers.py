@@ -1,0 +1,271 @@
+"""Layers between DequantizeLinear and QuantizeLinear run on numbers of 8 bits, within one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from ndarray_rt.onnx import Model, load
+from ndarray_rt.onnx.plan import Segment
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KINDS = {"int8": np.int8, "uint8": np.uint8}
+RNG = np.random.default_rng(5)
+
+
+class Graph:
+    """A model that is made node by node; each value is named as the node."""
+
+    def __init__(self, shape: tuple[Any, ...], opset: int = 19) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
+        self.opset = opset
+
+    def constant(self, value: Any) -> str:
+        name = f"k{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def node(self, op: str, *ins: str, **attrs: Any) -> str:
+        name = f"{op}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, ins, [name], name=name, **attrs))
+        return name
+
+    def quantize(self, x: str, scale: float, zero: int, kind: str) -> str:
+        return self.node("QuantizeLinear", x, self.constant(np.float32(scale)),
+                         self.constant(KINDS[kind](zero)))
+
+    def dequantize(self, q: str, scale: float, zero: int, kind: str) -> str:
+        return self.node("DequantizeLinear", q, self.constant(np.float32(scale)),
+                         self.constant(KINDS[kind](zero)))
+
+    def through(self, x: str, scale: float, zero: int, kind: str) -> str:
+        return self.dequantize(self.quantize(x, scale, zero, kind), scale, zero, kind)
+
+    def weight(self, shape: tuple[int, ...], kind: str = "int8", axis: int | None = 0,
+               zero: int = 0) -> str:
+        info = np.iinfo(kind)
+        values = RNG.integers(max(info.min, -127), info.max + 1, shape).astype(kind)
+        values.flat[:2] = max(info.min, -127), info.max
+        scales = (RNG.random(1 if axis is None else shape[axis]) + 0.5).astype("f4") / 500
+        scales = scales.reshape(()) if axis is None else scales
+        zeros = np.full(scales.shape, zero, kind)
+        more = {} if axis is None else {"axis": axis}
+        return self.node("DequantizeLinear", self.constant(values), self.constant(scales),
+                         self.constant(zeros), **more)
+
+    def made(self, name: str, kind: int) -> Any:
+        graph = helper.make_graph(self.nodes, "g", self.inputs,
+                                  [helper.make_tensor_value_info(name, kind, None)],
+                                  self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
+                                 ir_version=9)
+
+
+def operators(model: Model) -> list[str]:
+    names = []
+    for plan in model._loaded.plans.values():
+        for step in plan.steps:
+            assert isinstance(step, Segment)
+            explained = step.executor.explain()
+            assert explained.totals["numpy"] == 0, str(explained)
+            names += [row.operator for row in explained.rows]
+    return names
+
+
+def near(got: Array, want: Array) -> None:
+    """Within one step, and almost always the same."""
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    apart = np.abs(got.astype(int) - want.astype(int))
+    assert apart.max() <= 1
+    assert (apart > 0).mean() < 0.02
+    assert want.std() > 3
+
+
+def run(proto: Any, x: Array) -> tuple[Model, Array]:
+    model = load(proto)
+    for _ in range(2):
+        got = model(x)[0]
+    np.testing.assert_array_equal(model(x)[0], got)
+    return model, got
+
+
+def check(graph: Graph, end: str, expected: set[str], x: Array, kind: str = "int8") -> None:
+    """The model's whole numbers are those of ONNX's reference, computed by these operators
+    alone but for the way in."""
+    code = TensorProto.INT8 if kind == "int8" else TensorProto.UINT8
+    proto = graph.made(end, code)
+    model, got = run(proto, x)
+    near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    assert set(operators(model)) == {"_quantize_linear", *expected}
+
+
+def images(*shape: int) -> Array:
+    return RNG.standard_normal(shape or (2, 6, 9, 8)).astype(np.float32)
+
+
+STEPS = [(0.03, -128, "int8"), (0.02, 5, "int8"), (0.02, 128, "uint8"), (0.03, 0, "uint8")]
+
+
+@pytest.mark.parametrize(("scale", "zero", "kind"), STEPS)
+@pytest.mark.parametrize("behind", ["", "Relu", "Clip"])
+@pytest.mark.parametrize("bias", ["", "int32", "float32"])
+def test_convolutions(scale: float, zero: int, kind: str, behind: str, bias: str) -> None:
+    """Padding counts as the zero point; of weights each filter has a scale."""
+    g = Graph(("n", 6, "h", "w"))
+    data = g.through("x", scale, zero, kind)
+    ins = [data, g.weight((10, 6, 3, 3))]
+    if bias == "int32":
+        scales = numpy_helper.to_array(g.constants[-2])
+        ins.append(g.node("DequantizeLinear", g.constant(RNG.integers(-900, 900, 10, np.int32)),
+                          g.constant((scales * np.float32(scale)).astype("f4")), axis=0))
+    elif bias:
+        ins.append(g.constant(RNG.standard_normal(10).astype("f4")))
+    y = g.node("Conv", *ins, pads=[1] * 4, strides=[2, 1])
+    if behind == "Clip":
+        y = g.node("Clip", y, g.constant(np.float32(-0.5)), g.constant(np.float32(1.5)))
+    elif behind:
+        y = g.node(behind, y)
+    check(g, g.quantize(y, 0.05, 3, kind), {"_qlinear_conv"}, images(), kind)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("axis", [None, 1])
+def test_products(kind: str, axis: int | None) -> None:
+    g = Graph(("n", 5, 12))
+    y = g.node("MatMul", g.through("x", 0.02, 7, kind), g.weight((12, 9), axis=axis))
+    check(g, g.quantize(y, 0.02, -1 if kind == "int8" else 120, kind),
+          {"_qlinear_fully_connected"}, images(2, 5, 12), kind)
+
+
+def test_a_product_with_a_bias_behind() -> None:
+    g = Graph(("n", 5, 12))
+    y = g.node("MatMul", g.through("x", 0.02, 7, "int8"), g.weight((12, 9), axis=1))
+    y = g.node("Add", y, g.constant(RNG.standard_normal(9).astype("f4")))
+    check(g, g.quantize(y, 0.05, -1, "int8"), {"_qlinear_fully_connected"}, images(2, 5, 12))
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+def test_gemm(turned: int) -> None:
+    g = Graph(("n", 12))
+    y = g.node("Gemm", g.through("x", 0.02, 7, "int8"),
+               g.weight((9, 12) if turned else (12, 9), axis=1 - turned),
+               g.constant(RNG.standard_normal(9).astype("f4")), transB=turned)
+    check(g, g.quantize(y, 0.05, -1, "int8"), {"_qlinear_fully_connected"}, images(20, 12))
+
+
+@pytest.mark.parametrize("zero", [128, 130])
+def test_weights_of_uint8(zero: int) -> None:
+    """Less their zero point they are int8, or the layer stays on floats."""
+    g = Graph(("n", 6, 9, 8))
+    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"),
+               g.weight((10, 6, 1, 1), "uint8", None, zero))
+    end = g.quantize(y, 0.05, 128, "uint8")
+    if zero == 128:
+        check(g, end, {"_qlinear_conv"}, images(), "uint8")
+        return
+    model, got = run(g.made(end, TensorProto.UINT8), x := images())
+    near(got, ReferenceEvaluator(g.made(end, TensorProto.UINT8)).run(None, {"x": x})[0])
+    assert "_qlinear_conv" not in operators(model)
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Sum"])
+@pytest.mark.parametrize("behind", ["", "Relu"])
+def test_sums(op: str, behind: str) -> None:
+    g = Graph(("n", 6, 9, 8))
+    left = g.through("x", 0.02, 128, "uint8")
+    right = g.through("x", 0.015, 100, "uint8")
+    right = g.node("LeakyRelu", right, alpha=2.0 if op == "Sub" else -0.5)
+    y = g.node(op, left, g.dequantize(g.quantize(right, 0.03, -9, "int8"), 0.03, -9, "int8"))
+    y = g.node(behind, y) if behind else y
+    check(g, g.quantize(y, 0.03, 10, "int8"), {"_qlinear_add", "_map_bytes"}, images())
+
+
+@pytest.mark.parametrize(("op", "attrs"), [
+    ("LeakyRelu", {"alpha": 0.1}), ("Sigmoid", {}), ("Tanh", {}), ("HardSwish", {}),
+    ("Elu", {"alpha": 0.5}), ("Relu", {})])
+def test_functions_are_tables(op: str, attrs: dict[str, Any]) -> None:
+    g = Graph(("n", 6, 9, 8))
+    y = g.node(op, g.through("x", 0.02, 9, "int8"), **attrs)
+    check(g, g.quantize(y, 0.01, 100, "uint8"), {"_map_bytes"}, images(), "uint8")
+
+
+def test_pools_joins_and_moves() -> None:
+    """Maxima, parts one behind the other in other steps, and elements in other places."""
+    g = Graph(("n", 6, 9, 8))
+    data = g.through("x", 0.03, -5, "int8")
+    top = g.through(g.node("MaxPool", data, kernel_shape=[3, 3], pads=[1] * 4, strides=[2, 2]),
+                    0.03, -5, "int8")
+    y = g.node("Concat", top, g.through(top, 0.02, 4, "int8"), axis=1)
+    y = g.node("Transpose", g.through(y, 0.035, 3, "int8"), perm=[0, 2, 3, 1])
+    y = g.node("Reshape", g.through(y, 0.035, 3, "int8"), g.constant(np.array([0, -1])))
+    check(g, g.quantize(y, 0.035, 3, "int8"),
+          {"_contrib_quantized_pooling", "_contrib_quantized_concat", "_map_bytes", "transpose",
+           "Reshape"}, images())
+
+
+def test_floats_behind_a_layer() -> None:
+    """Nobody quantizes the end of the network: the layer gives floats."""
+    g = Graph(("n", 12))
+    y = g.node("Gemm", g.through("x", 0.02, 7, "int8"), g.weight((9, 12)),
+               g.constant(RNG.standard_normal(9).astype("f4")), transB=1)
+    proto = g.made(y, TensorProto.FLOAT)
+    model, got = run(proto, x := images(20, 12))
+    np.testing.assert_allclose(got, ReferenceEvaluator(proto).run(None, {"x": x})[0], rtol=1e-5,
+                               atol=1e-5)
+    assert set(operators(model)) == {"_quantize_linear", "_qlinear_fully_connected",
+                                     "broadcast_add"}
+
+
+@pytest.mark.parametrize("attrs", [{"group": 2}, {"pads": [0, 1, 2, 1]}, {"axis": 1}])
+def test_what_has_no_form_stays_on_floats(attrs: dict[str, Any]) -> None:
+    """Groups, pads that differ, scales along another axis."""
+    g = Graph(("n", 6, 9, 8))
+    axis = attrs.pop("axis", 0)
+    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"),
+               g.weight((10, 6 // attrs.get("group", 1), 3, 3), axis=axis), **attrs)
+    proto = g.made(g.quantize(y, 0.05, 128, "uint8"), TensorProto.UINT8)
+    model, got = run(proto, x := images())
+    near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    assert "_qlinear_conv" not in operators(model)
+
+
+def test_values_that_others_read() -> None:
+    """Floats and whole numbers of one layer, both of them outputs, and an input of whole numbers.
+    """
+    g = Graph(("n", 6, 9, 8))
+    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"), g.weight((10, 6, 1, 1)))
+    q = g.quantize(y, 0.05, 128, "uint8")
+    proto = g.made(q, TensorProto.UINT8)
+    proto.graph.output.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, None))
+    x = images()
+    want = ReferenceEvaluator(proto).run(None, {"x": x})
+    got = load(proto)(x)
+    near(got[0], want[0])
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-5, atol=1e-5)
+
+
+def test_weights_that_are_quantized_in_the_graph() -> None:
+    g = Graph(("n", 6, 9, 8))
+    weight = g.through(g.constant(RNG.standard_normal((10, 6, 3, 3)).astype("f4")), 0.02, 0, "int8")
+    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"), weight)
+    check(g, g.quantize(y, 0.2, 128, "uint8"), {"_qlinear_conv"}, images(), "uint8")
+
+
+def test_other_batches_share_weights() -> None:
+    g = Graph(("n", 6, 9, 8))
+    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"), g.weight((60, 6, 3, 3)))
+    y = g.node("Relu", y)
+    y = g.node("Conv", g.through(y, 0.05, 0, "uint8"), g.weight((60, 60, 3, 3)))
+    proto = g.made(g.quantize(y, 0.05, 128, "uint8"), TensorProto.UINT8)
+    model = load(proto)
+    for n in (1, 3, 1):
+        x = images(n, 6, 9, 8)
+        near(model(x)[0], ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    assert model._loaded.constants.count == 4
