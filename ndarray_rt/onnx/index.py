@@ -17,7 +17,8 @@ FAMILIES = {
     "boxes": (
         "MaxRoiPool NonMaxSuppression RoiAlign"),
     "casts": (
-        "BitCast Cast CastLike DequantizeLinear DynamicQuantizeLinear QuantizeLinear"),
+        "BitCast Cast CastLike DequantizeLinear DequantizeLinear DynamicQuantizeLinear "
+        "QuantizeLinear QuantizeLinear"),
     "compare": (
         "And BitwiseAnd BitwiseOr BitwiseXor Equal Greater GreaterOrEqual Less LessOrEqual Not Or "
         "Where Xor"),
@@ -46,7 +47,10 @@ FAMILIES = {
     "pooling": (
         "AveragePool Col2Im GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool MaxUnpool"),
     "products": (
-        "Det Einsum Gemm MatMul MatMulInteger QLinearMatMul"),
+        "Det Einsum Gemm MatMul"),
+    "qlinear": (
+        "ConvInteger MatMulInteger QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearConv "
+        "QLinearGlobalAveragePool QLinearLeakyRelu QLinearMatMul QLinearMul QLinearSigmoid"),
     "random": (
         "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"),
     "recurrent": (
@@ -67,7 +71,7 @@ FAMILIES = {
         "ReverseSequence Shape Size Slice SpaceToDepth Split Squeeze Tile Transpose Trilu "
         "Unsqueeze"),
     "windows": (
-        "Conv ConvInteger ConvTranspose QLinearConv"),
+        "Conv ConvTranspose"),
 }
 
 VERSIONS = {

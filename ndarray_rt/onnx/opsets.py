@@ -16,13 +16,15 @@ from .package import NEWEST_OPSET, onnx_package
 from .table import SPECIAL, TABLE, Operator
 from .values import SequenceValue, Value
 
+# those that operators here are of
+_DOMAINS = ("", "com.microsoft")
 # the first operator set whose forms are read
 _OLDEST_OPSET = 6
 
 
 def find_operator(node: Node) -> Operator | None:
     """The operator of a node, None where there is none of that name."""
-    if not node.domain:
+    if node.domain in _DOMAINS:
         load_family(node.op)
     return TABLE.get((node.domain, node.op))
 
@@ -66,6 +68,8 @@ def _definition(op: str, opset: int) -> _Definition | None:
 def refusal(domain: str, op: str, opset: int) -> str | None:
     """Why an operator of an operator set is not here, or None."""
     if domain:
+        if domain in _DOMAINS:
+            load_family(op)
         return (None if (domain, op) in TABLE or (domain, op) in SPECIAL
                 else f"operators of the domain {domain} are not here")
     if opset > NEWEST:

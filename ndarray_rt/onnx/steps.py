@@ -17,13 +17,13 @@ BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 # nodes whose results are computed of whole numbers where a QuantizeLinear reads them
 LAYERS = frozenset({"Conv", "Gemm", "MatMul"})
 _SUMS = frozenset({"Add", "Sub", "Sum"})
-MOVES = frozenset({"DepthToSpace", "Expand", "Flatten", "Reshape", "Slice", "SpaceToDepth",
-                   "Squeeze", "Tile", "Transpose", "Unsqueeze"})
+MOVES = frozenset({"DepthToSpace", "Expand", "Flatten", "MaxPool", "Reshape", "Slice",
+                   "SpaceToDepth", "Squeeze", "Tile", "Transpose", "Unsqueeze"})
 FUNCTIONS = frozenset({
     "Abs", "Celu", "Clip", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu",
     "Mish", "Neg", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Tanh",
     "ThresholdedRelu"})
-_NOTED = LAYERS | _SUMS | MOVES | FUNCTIONS | {"Concat", "MaxPool"}
+_NOTED = LAYERS | _SUMS | MOVES | FUNCTIONS | {"Concat"}
 
 
 class Steps(NamedTuple):

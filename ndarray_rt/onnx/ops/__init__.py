@@ -14,7 +14,7 @@ def _places() -> dict[str, str]:
 
 
 def load_family(op: str) -> bool:
-    """Imports what has the operator of ai.onnx with this name; whether there is one."""
+    """Imports what has the operator with this name; whether there is one."""
     family = _places().get(op)
     if family is not None:
         import_module(f"{__name__}.{family}")

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..build import GraphBuilder
 from ..graph import Array, Node
+from ..steps import BYTES
 from ..table import operator
-from ..values import Value, need_bytes
+from ..values import Value, constant, need_bytes
 from .padding import padded
 from .reduce import mean
 from .windows import Window, cut_of, patches_of, places_of
@@ -130,9 +131,24 @@ def max_pool(node: Node, x: Array) -> tuple[Array, ...]:
 @max_pool.symbol
 def max_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
     window = Window(node, x.shape[2:], _kernel(node))
-    if sum(map(bool, node.outputs)) > 1 or not _is_plain(window, x):
+    if sum(map(bool, node.outputs)) > 1:
         return None
-    return _pooled(b, x, window, "max", False)
+    if x.dtype in BYTES:
+        return _whole_maxima(b, x, window)
+    return _pooled(b, x, window, "max", False) if _is_plain(window, x) else None
+
+
+def _whole_maxima(b: GraphBuilder, x: Value, window: Window) -> Value | None:
+    """Of numbers of 8 bits, whatever they stand for."""
+    dims = x.shape[2:]
+    starts = tuple(start for start, _ in window.pads)
+    convention = _convention(window, dims)
+    if convention is None or set(window.dilations) != {1} or not 3 <= x.rank <= 5 or any(
+            p < 0 or p >= k for p, k in zip(starts, window.kernel, strict=True)):
+        return None
+    end = constant(np.ones(1, np.float32))
+    return b.op("_contrib_quantized_pooling", x, end, end, kernel=window.kernel,
+                stride=window.strides, pad=starts, pool_type="max", pooling_convention=convention)
 
 
 @operator("LpPool")

@@ -170,51 +170,6 @@ def einsum_size(node: Node, *arrays: Array) -> tuple[tuple[int, ...], Any]:
     return (*(more if "..." in result else ()), *own), arrays[0].dtype
 
 
-@operator("MatMulInteger")
-def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array | None = None,
-                   b_zero: Array | None = None) -> Any:
-    left, right = a.astype(np.int32), b.astype(np.int32)
-    if a_zero is not None:
-        zero = a_zero.astype(np.int32)
-        left = left - (zero[..., None] if zero.ndim == 1 and zero.size > 1 else zero)
-    if b_zero is not None:
-        right = right - b_zero.astype(np.int32)
-    return _whole_product(left, right)
-
-
-@matmul_integer.sized
-def matmul_integer_size(node: Node, a: Array, b: Array, *zeros: Array | None,
-                        ) -> tuple[tuple[int, ...], Any]:
-    return matmul_size(node, a, b)[0], np.dtype(np.int32)
-
-
-@uses_blas
-def _whole_product(left: Array, right: Array) -> Any:
-    """Of whole numbers of 8 bits: float64 holds every sum of their products, and is fast."""
-    made = np.matmul(left.astype(np.float64), right.astype(np.float64))
-    return made.astype(np.int32)
-
-
-@operator("QLinearMatMul")
-def qlinear_matmul(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array,
-                   b_zero: Array, y_scale: Array, y_zero: Array) -> Any:
-    def columns(scale: Any) -> Any:
-        return scale[..., None] if scale.ndim == 1 and scale.size > 1 else scale
-    total = _whole_product(a.astype(np.int32) - columns(a_zero).astype(np.int32),
-                           b.astype(np.int32) - b_zero.astype(np.int32))
-    factor = columns(a_scale).astype(np.float32) * b_scale.astype(np.float32) / y_scale.astype(
-        np.float32)
-    info = np.iinfo(y_zero.dtype)
-    made = np.rint(total * factor) + y_zero
-    return np.clip(made, info.min, info.max).astype(y_zero.dtype)
-
-
-@qlinear_matmul.sized
-def qlinear_matmul_size(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array,
-                        *rest: Array) -> tuple[tuple[int, ...], Any]:
-    return matmul_size(node, a, b)[0], np.dtype(np.int32)
-
-
 @operator("Det")
 @uses_blas
 def determinant(node: Node, x: Array) -> Array:

@@ -114,7 +114,7 @@ def _function_of(b: GraphBuilder, node: Node, ins: Sequence[Value | None],
 
 def _moved(b: GraphBuilder, node: Node, ins: Sequence[Value | None], target: Target,
            ) -> Value | None:
-    """Elements in other places, or some of them."""
+    """Elements in other places, or some of them, the greatest among them."""
     x = ins[0]
     op = find_operator(node)
     if (x is None or x.steps is None or not is_usable(x.steps, b) or not x.steps.is_plain
@@ -122,27 +122,6 @@ def _moved(b: GraphBuilder, node: Node, ins: Sequence[Value | None], target: Tar
         return None
     made = op.symbols(b, node, x.steps.whole, *ins[1:])
     if not isinstance(made, Value) or made.dtype != x.steps.whole.dtype:
-        return None
-    return mapped(b, x.steps._replace(whole=made), target)
-
-
-def _max_pooled(b: GraphBuilder, node: Node, ins: Sequence[Value | None], target: Target,
-                ) -> Value | None:
-    x = ins[0]
-    if x is None or x.steps is None or not is_usable(x.steps, b) or not x.steps.is_plain or (
-            sum(map(bool, node.outputs)) > 1):
-        return None
-    whole = x.steps.whole
-    window = Window(node, whole.shape[2:], tuple(node.attr("kernel_shape")))
-    pads = window.same_pads(whole.shape[2:])
-    if pads is None or set(window.dilations) != {1} or not 3 <= whole.rank <= 5 or any(
-            p >= k for p, k in zip(pads, window.kernel, strict=True)):
-        return None
-    one = constant(np.zeros(1, np.float32))
-    made = b.op("_contrib_quantized_pooling", whole, one, one, kernel=window.kernel,
-                stride=window.strides, pad=pads, pool_type="max",
-                pooling_convention="full" if window.ceil else "valid")
-    if made.shape != (*whole.shape[:2], *window.outs):
         return None
     return mapped(b, x.steps._replace(whole=made), target)
 
@@ -325,6 +304,14 @@ def _bias(b: GraphBuilder, value: Value | None, data: Steps, weight: Weight,
     return value, False
 
 
+def with_sums(value: Value, layer: Layer) -> Value | None:
+    """A constant int32 bias in steps of the sums."""
+    rows = layer.weight.whole.shape[0]
+    if value.const is None or value.dtype != _INT32 or value.size != rows:
+        return None
+    return constant(value.const.reshape(-1), value.fixed)
+
+
 def convolution(b: GraphBuilder, node: Node, data: Steps, filters: Steps | None,
                 ) -> Callable[[Value | None, bool], Layer] | None:
     """A layer but for its bias. Windows over two axes, without groups."""
@@ -407,7 +394,7 @@ _LAYERS: dict[str, Callable[[GraphBuilder, Node, Sequence[Value | None]], Layer 
 _FORMS: dict[str, Callable[[GraphBuilder, Node, Sequence[Value | None], Target],
                            Value | None]] = {
     **dict.fromkeys(MOVES, _moved), **dict.fromkeys(FUNCTIONS, _function_of),
-    **dict.fromkeys(("Add", "Sub", "Sum"), _summed), "Concat": _joined, "MaxPool": _max_pooled}
+    **dict.fromkeys(("Add", "Sub", "Sum"), _summed), "Concat": _joined}
 
 __all__ = ["added", "convolution", "dense", "floats_of", "floats_of_steps", "mapped",
-           "quantized", "whole_numbers_of"]
+           "quantized", "whole_numbers_of", "with_sums"]

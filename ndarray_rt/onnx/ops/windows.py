@@ -99,7 +99,7 @@ def _check_groups(group: int, channels: int, wanted: int, filters: int) -> None:
                          f"{filters} filters")
 
 
-def _conv_size(node: Node, x: Array, w: Array) -> tuple[list[int], Any]:
+def window_size(node: Node, x: Array, w: Array) -> tuple[list[int], Any]:
     return [x.shape[0], w.shape[0], *Window(node, x.shape[2:], w.shape[2:]).outs], x.dtype
 
 
@@ -132,7 +132,7 @@ def conv(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
 def conv_size(node: Node, x: Array, w: Array, bias: Array | None = None) -> tuple[list[int], Any]:
     if bias is not None and bias.size != w.shape[0]:
         raise ValueError(f"{bias.size} biases for {w.shape[0]} filters")
-    return _conv_size(node, x, w)
+    return window_size(node, x, w)
 
 
 @conv.symbol
@@ -174,51 +174,6 @@ def _conv_of_columns(b: GraphBuilder, node: Node, x: Value, w: Value, bias: Valu
                 pad=(0, 0 if pads is None else pads[0]), num_filter=w.shape[0],
                 num_group=int(node.attr("group", 1)), no_bias=bias is None)
     return b.reshaped(made, (n, w.shape[0], window.outs[0], 1))
-
-
-@operator("ConvInteger")
-def conv_integer(node: Node, x: Array, w: Array, x_zero: Array | None = None,
-                 w_zero: Array | None = None) -> Any:
-    left, right = x.astype(np.int32), w.astype(np.int32)
-    if x_zero is not None:
-        left = left - x_zero.astype(np.int32)
-    if w_zero is not None:
-        right = right - _channels(w_zero.astype(np.int32), w.ndim)
-    return _whole(node, left, right)
-
-
-@conv_integer.sized
-def conv_integer_size(node: Node, x: Array, w: Array, *zeros: Array | None,
-                      ) -> tuple[list[int], Any]:
-    return _conv_size(node, x, w)[0], np.dtype(np.int32)
-
-
-def _whole(node: Node, left: Array, right: Array) -> Any:
-    """Of whole numbers of 8 bits: float64 holds every sum of their products, and is fast."""
-    return convolve(node, left.astype(np.float64), right.astype(np.float64), np.int32)
-
-
-def _channels(value: Array, rank: int) -> Array:
-    return value.reshape((-1,) + (1,) * (rank - 1)) if value.size > 1 else value.reshape(())
-
-
-@operator("QLinearConv")
-def qlinear_conv(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array,
-                 w_zero: Array, y_scale: Array, y_zero: Array, bias: Array | None = None) -> Any:
-    left = x.astype(np.int32) - x_zero.astype(np.int32)
-    right = w.astype(np.int32) - _channels(w_zero.astype(np.int32), w.ndim)
-    total = _whole(node, left, right)
-    if bias is not None:
-        total = total + bias.reshape((-1,) + (1,) * (x.ndim - 2))
-    factor = x_scale * _channels(w_scale, x.ndim - 1) / y_scale
-    info = np.iinfo(y_zero.dtype)
-    return np.clip(np.rint(total * factor) + y_zero, info.min, info.max).astype(y_zero.dtype)
-
-
-@qlinear_conv.sized
-def qlinear_conv_size(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array,
-                      *rest: Array | None) -> tuple[list[int], Any]:
-    return _conv_size(node, x, w)[0], np.dtype(np.int32)
 
 
 class Transposed:
