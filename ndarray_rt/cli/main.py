@@ -11,19 +11,19 @@ from contextlib import redirect_stderr
 from .. import __version__
 from ..errors import MXNetError
 from ..program import NAME, tell
-from . import bench, check, convert, explain, info, run, tune
+from . import bench, check, convert, explain, info, quantize, run, tune
 from .arguments import Parser
 
-COMMANDS = (info, run, bench, explain, tune, convert, check)
+COMMANDS = (info, run, bench, explain, tune, convert, check, quantize)
 INTERRUPTED = 130
 
 
 def parser() -> argparse.ArgumentParser:
     """What the program takes."""
     made = Parser(
-        prog=NAME, description="Looks at models in files, runs, measures, tunes, converts and "
-                               "checks them. Models are MXNet's (a -symbol.json file with a "
-                               ".params file beside it) and ONNX files.")
+        prog=NAME, description="Looks at models in files, runs, measures, tunes, converts, "
+                               "checks and quantizes them. Models are MXNet's (a -symbol.json file "
+                               "with a .params file beside it) and ONNX files.")
     made.add_argument("--version", action="version", version=f"{NAME} {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in COMMANDS:

@@ -321,6 +321,11 @@ class Params:
     _known: ClassVar[Mapping[str, dataclasses.Field[Any]]] = {}
     _defaults: ClassVar[Mapping[str, Any]] = {}
 
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Names of the nodes that an operator of such parameters was made of, for errors."""
+        return ()
+
     def __init__(self, **values: Any) -> None:
         own, known = self.__dict__, self._known
         own.update(self._defaults)

@@ -75,6 +75,11 @@ class SubgraphParams(Params, ABC):
         return cast("tuple[Subgraph, ...]", self.__dict__["_graphs"])
 
     @property
+    def layers(self) -> tuple[str, ...]:
+        return tuple(node.name for graph in self.graphs for node in graph.order
+                     if not node.is_variable)
+
+    @property
     def draws(self) -> bool:
         return any(graph.draws for graph in self.graphs)
 

@@ -1,7 +1,7 @@
 """`contrib.quantization`: models on 8-bit numbers. Source: MXNet's `mx.contrib.quantization`.
 
 `quantize_model` and `quantize_model_mkldnn` quantize a symbol and its parameters, `quantize_net_v2`
-a block of gluon.
+a block of gluon, `quantize_with_report` tells what each layer loses and may keep some on floats.
 `quantize_dynamic` needs no data: dense layers round what they read when it comes.
 `quantize_graph` and `calib_graph` do it in two steps, for programs that run the data for
 calibration themselves.
@@ -32,6 +32,7 @@ from .collectors import (
 from .dynamic import quantize_dynamic
 from .model import calib_graph, quantize_graph, quantize_model, quantize_model_mkldnn
 from .net import quantize_net, quantize_net_v2
+from .report import LayerLoss, QuantizationReport, quantize_with_report
 from .symbols import (
     _calibrate_quantized_sym as _calibrate_quantized_sym,
 )
@@ -42,6 +43,7 @@ from .symbols import (
     _quantize_symbol as _quantize_symbol,
 )
 
-__all__ = ["calib_graph", "combine_histogram", "quantize_dynamic", "quantize_graph",
-           "quantize_model", "quantize_model_mkldnn", "quantize_net", "quantize_net_v2"]
+__all__ = ["LayerLoss", "QuantizationReport", "calib_graph", "combine_histogram",
+           "quantize_dynamic", "quantize_graph", "quantize_model", "quantize_model_mkldnn",
+           "quantize_net", "quantize_net_v2", "quantize_with_report"]
 __dir__ = shows(globals())

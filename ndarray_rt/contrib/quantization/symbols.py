@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from ... import nd
 from ...errors import NameMismatch, ShapeError, TypeMismatch, shown
 from ...executor.calibration.collectors import Logger
+from ...executor.calibration.names import unknown_names
 from ...executor.calibration.options import Table, as_numbers, check_kind, check_names
 from ...io import DataDesc
 from ...nd import NDArray
@@ -65,6 +67,10 @@ def _quantize_symbol(sym: Symbol, ctx: Any, excluded_symbols: list[str] | None =
     """A graph on 8-bit numbers, and the names of the outputs of `sym` whose ranges it wants."""
     check_symbol(sym)
     check_kind(quantized_dtype, quantize_granularity)
+    # MXNet's programs name nodes of several networks at once
+    for wrong in unknown_names(sym.entries, check_names(excluded_symbols, "excluded_symbols",
+                                                        "symbols")):
+        warnings.warn(f"excluded from quantization: there is no node {wrong}", stacklevel=3)
     made = quantize(sym.entries, Wanted(
         quantized_dtype, quantize_mode,
         frozenset(check_names(excluded_symbols, "excluded_symbols", "symbols")),

@@ -11,6 +11,7 @@ from ...passes.quantize import Wanted, calibrate, quantize
 from ...passes.rewrite import make
 from ...symbol.node import Entry, Node, topological
 from .collectors import Logger
+from .names import refuse_unknown
 from .options import Options, Table, as_numbers, found_ranges, make_collector
 
 WEIGHT = "_quantize_weight"
@@ -23,7 +24,8 @@ class Quantizer:
 
     `floats` is what is to run while `collector` is called with each input and output. `parameters`
     are the variables that are quantized once for each change of them. ParameterError where one of
-    these has a name that a quantized parameter would have.
+    these has a name that a quantized parameter would have, NameMismatch for an excluded name that
+    no node has.
     """
 
     def __init__(self, heads: Sequence[Entry], parameters: Collection[str], options: Options,
@@ -38,6 +40,8 @@ class Quantizer:
             raise ParameterError(f"calibrate: the name of the argument {taken[0]!r} is needed for "
                                  f"the 8-bit numbers of {self._sources[taken[0]][0]!r}")
         self.floats = fuse_ranges(fuse_layers(heads, True)) if options.fused else list(heads)
+        refuse_unknown([*heads, *self.floats], options.excluded_names,
+                       "calibrate: excluded_sym_names")
         self._made = quantize(self.floats, Wanted(
             options.dtype, options.mode, options.excluded_names, options.excluded_ops,
             frozenset(parameters), options.by_rows))
