@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import ndarray_rt as mx
 from ndarray_rt.onnx import load
 from tests.onnx.whole_graph import RNG, Array, Graph, images, near, operators, run
 
@@ -182,3 +183,17 @@ def test_other_batches_share_weights() -> None:
         x = images(n, 6, 9, 8)
         near(model(x)[0], ReferenceEvaluator(proto).run(None, {"x": x})[0])
     assert model._loaded.constants.count == 4
+
+
+def test_as_a_symbol_and_back_from_its_files(tmp_path: Any) -> None:
+    g = Graph(("n", 6, 9, 8))
+    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"), g.weight((10, 6, 3, 3)))
+    end = g.through(y, 0.05, 100, "uint8")
+    x, proto = images(), g.made(end, TensorProto.FLOAT)
+    want = load(proto)(x)[0]
+    made = mx.contrib.onnx.import_model(proto)
+    mx.model.save_checkpoint(str(tmp_path / "q"), 0, *made)
+    symbol, args, aux = mx.model.load_checkpoint(str(tmp_path / "q"), 0)
+    assert np.dtype(np.int8) in {value.dtype for value in args.values()}
+    executor = symbol.bind(mx.cpu(), {**args, "x": mx.nd.array(x)}, grad_req="null", aux_states=aux)
+    np.testing.assert_array_equal(executor.forward()[0].asnumpy(), want)
