@@ -10,8 +10,18 @@ import pytest
 from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
 
-from tests.onnx.whole_graph import RNG, Array, Graph, images, near, operators, run
+from tests.onnx.whole_graph import (
+    RNG,
+    Array,
+    Graph,
+    images,
+    near,
+    operators,
+    run,
+    same_numbers,
+)
 
+__all__ = ["same_numbers"]
 X = (0.02, 7, "int8")
 Y = (0.05, 3, "int8")
 # name of a layer -> its operator of the engine

@@ -11,7 +11,16 @@ from onnx.reference import ReferenceEvaluator
 
 import ndarray_rt as mx
 from ndarray_rt.onnx import load
-from tests.onnx.whole_graph import RNG, Array, Graph, images, near, operators, run
+from tests.onnx.whole_graph import (
+    RNG,
+    Array,
+    Graph,
+    images,
+    near,
+    operators,
+    run,
+    same_numbers,
+)
 
 
 def check(graph: Graph, end: str, expected: set[str], x: Array, kind: str = "int8") -> None:
@@ -24,6 +33,7 @@ def check(graph: Graph, end: str, expected: set[str], x: Array, kind: str = "int
     assert set(operators(model)) == {"_quantize_linear", *expected}
 
 
+__all__ = ["same_numbers"]
 STEPS = [(0.03, -128, "int8"), (0.02, 5, "int8"), (0.02, 128, "uint8"), (0.03, 0, "uint8")]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from ndarray_rt.onnx import Model, load
@@ -13,6 +14,13 @@ from ndarray_rt.onnx.plan import Segment
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = {"int8": np.int8, "uint8": np.uint8}
 RNG = np.random.default_rng(5)
+_START = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    """Each test draws the same ones, whatever ran before it."""
+    RNG.bit_generator.state = _START
 
 
 class Graph:

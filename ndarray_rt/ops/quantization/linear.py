@@ -16,7 +16,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import NoParams, Params, choice, integer, number, params_class
 from ...op.registry import OpDef, register
-from ...storage.kernels import elementwise as kernels
+from ...storage.kernels import affine as kernels
 from ..nn.shape_rules import expect
 from ..tensor.places import can_add
 from . import native
