@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..symbol.node import Entry, Node
 from ..symbol.subgraph import reparsed
 from .fuse_layers import CONV, DENSE, Reads
+from .quantize import range_text
 from .rewrite import Heads, replace
 
 ADD, MULTIPLY = "_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul"
@@ -73,7 +72,7 @@ def _gives_no_negatives(layer: Node) -> bool:
 
 
 def _range(low: Any, high: Any) -> dict[str, str]:
-    return {LOW: f"{float(np.float32(low)):f}", HIGH: f"{float(np.float32(high)):f}"}
+    return {LOW: range_text(low), HIGH: range_text(high)}
 
 
 def _align(heads: Sequence[Entry]) -> Heads:

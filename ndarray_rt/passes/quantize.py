@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ OF_OUTPUT = frozenset(("_contrib_quantized_batch_norm",))
 NEED_RANGES = tuple(name for name, rule in RULES.items() if rule.quantized in OF_OUTPUT)
 PREFIX = "quantized_"
 MODES = ("full", "smart")
+ENOUGH = 1e-5  # of a range: a thousandth of a step
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,17 @@ def calibrate(heads: Sequence[Entry], table: Mapping[str, tuple[float, float]]) 
         found = table.get(output_name(entry).removeprefix(PREFIX))
         if found is None:
             continue
-        low, high = (f"{float(np.float32(end)):f}" for end in found)
+        low, high = (range_text(end) for end in found)
         node.attrs = {**node.attrs, "min_calib_range": low, "max_calib_range": high}
         node.params = parse_params(node.op, node.attrs, node.name)
     return made
+
+
+def range_text(end: Any) -> str:
+    """An end of a range as MXNet writes it, with six places, where these say enough of it."""
+    number = float(np.float32(end))
+    text = f"{number:f}"
+    return text if abs(float(text) - number) <= ENOUGH * abs(number) else repr(number)
 
 
 # ---- which nodes --------------------------------------------------------------------------------

@@ -142,6 +142,24 @@ def test_batches_come_in_many_forms(form: str) -> None:
     np.testing.assert_array_equal(run(executor)[0], run(calibrated())[0])
 
 
+@pytest.mark.parametrize("options", [{}, PLAIN], ids=["fused", "plain"])
+@pytest.mark.parametrize("unit", [1e-9, 1e-5, 1e9])
+def test_ranges_are_said_in_any_unit(unit: float, options: dict[str, Any]) -> None:
+    x = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=8, no_bias=True,
+                           name="first")
+    symbol = mx.sym.Convolution(mx.sym.relu(x), kernel=(3, 3), num_filter=8, no_bias=True)
+    rng = np.random.default_rng(5)
+    data = (unit * rng.standard_normal((2, 4, 8, 8))).astype("f4")
+    executor = symbol.simple_bind(mx.cpu(), grad_req="null", data=data.shape)
+    for name, array in executor.arg_dict.items():
+        if name != "data":
+            array[:] = rng.standard_normal(array.shape)
+    want = executor.forward(data=data)[0].asnumpy().astype("f8")
+    executor.calibrate([data], **options)
+    got = executor.forward(data=data)[0].asnumpy().astype("f8")
+    assert np.square(got - want).sum() < 1e-3 * np.square(want).sum()
+
+
 def test_it_can_be_calibrated_again() -> None:
     executor = bound()
     executor.calibrate([x * 9 for x in BATCHES])
