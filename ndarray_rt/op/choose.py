@@ -29,8 +29,8 @@ def fills_no_blocks(shapes: Iterable[tuple[int, ...]]) -> bool:
 # layouts of images and results of convolutions
 CHANNELS_LAST, BLOCKED = "channels-last", "blocked"
 # for products and recurrent layers: whose kernels compute them, where both have one
-OURS, ONEDNN = "ours", "oneDNN"
-KERNELS = (OURS, ONEDNN)
+NATIVE, ONEDNN = "native", "oneDNN"
+KERNELS = (NATIVE, ONEDNN)
 BLOCK = 16
 # channels per block in the layouts that oneDNN picks for AVX2
 AVX2_BLOCK = 8

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from ..cpu_level import Level
 from ..dtypes import FLOAT32, DType
 from ..errors import Unsupported
-from .choose import BLOCKED, CHANNELS_LAST, ONEDNN, OURS
+from .choose import BLOCKED, CHANNELS_LAST, NATIVE, ONEDNN
 from .packing import is_kept
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ C = TypeVar("C")
 class Implementation(Generic[C]):
     """One way to compute an operator.
 
-    `library` says whose kernel it uses: OURS or ONEDNN. `accepts(ctx, call)` returns why it can not
-    compute a call, or None. `pays(ctx, call)` returns why others are expected to be faster, or
+    `library` says whose kernel it uses: NATIVE or ONEDNN. `accepts(ctx, call)` returns why it can
+    not compute a call, or None. `pays(ctx, call)` returns why others are expected to be faster, or
     None; if so, it is tried after them. `packs(call)` is the layout of the prepacked weight that
     its kernel reads; a result of None means that there is no such layout. `layouts` are those that
     it reads and writes, `level` the CPU level that its kernel needs, `dtypes` those of weights.
@@ -65,11 +65,11 @@ class Implementation(Generic[C]):
         variant = asked.variant
         if not self.level.is_here:
             return self.level.lack
-        if self.library == OURS and ctx.mode.precision.has_low_products:
+        if self.library == NATIVE and ctx.mode.precision.has_low_products:
             return "oneDNN's kernels have bfloat16 products"
         if asked.weight.dtype not in self.dtypes:
             return f"it is not for {asked.weight.dtype}"
-        if variant == ONEDNN and self.library == OURS:
+        if variant == ONEDNN and self.library == NATIVE:
             return "the plan has oneDNN's kernel"
         if variant in (CHANNELS_LAST, BLOCKED) and variant not in self.layouts:
             return f"the plan has {variant} layouts"

@@ -171,7 +171,7 @@ def tuning() -> Iterator[bytes]:
     node = ('{"machine": 0, "operator": "Convolution", "params": "p", "shapes": [[1, 3, 8, 8]], '
             '"dtype": "float32", "milliseconds": {"blocked": 0.5, "channels-last": 0.25}}')
     graph = ('{"machine": 0, "graph": "00ff", "families": ["blocked"], "milliseconds": 2.5, '
-             '"tiling": [3, 2], "kernels": ["ours", ""]}')
+             '"tiling": [3, 2], "kernels": ["native", ""]}')
     costs = '{"machine": 0, "costs": [[200704.0, 0.01], [102760448.0, 9.5]]}'
     yield (f'{{"format": "ndarray_rt tuning", "version": 2, "machines": [{machine}], "nodes": '
            f'[{node}], "graphs": [{graph}], "reorders": [{costs}]}}').encode()

@@ -14,7 +14,7 @@ from ndarray_rt.cpu_level import Level
 from ndarray_rt.dtypes import INT32
 from ndarray_rt.errors import Unsupported
 from ndarray_rt.executor.layout.kernels import kernel_nodes
-from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, ONEDNN, OURS
+from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, NATIVE, ONEDNN
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import Dispatched, observe
 from ndarray_rt.op.registry import REGISTRY
@@ -34,7 +34,7 @@ class Call(NamedTuple):
     weight: Any = np.zeros(1, "f4")
 
 
-def one(name: str, library: str = OURS, **more: Any) -> Implementation[Call]:
+def one(name: str, library: str = NATIVE, **more: Any) -> Implementation[Call]:
     return Implementation(name, library, lambda ctx, call: call.done.append(name), **more)
 
 
@@ -69,7 +69,7 @@ def test_what_does_not_pay_comes_last() -> None:
 
 def test_what_the_plan_measured_stands_above_what_is_expected() -> None:
     slow = one("a", pays=says("b is faster"))
-    assert taken([slow, one("b", ONEDNN)], OURS) == ("a", [])
+    assert taken([slow, one("b", ONEDNN)], NATIVE) == ("a", [])
     name, refused = taken([one("a"), one("b", ONEDNN)], ONEDNN)
     assert (name, [r[0] for r in refused]) == ("b", ["a"])
 
@@ -103,7 +103,7 @@ def test_calls_of_another_kind_are_seen_as_ones_that_are_known() -> None:
     def view(call: Call) -> Call | str:
         return "no such call" if call.variant else call
     other = seen_as(view, one("a", accepts=says(None), pays=says(None)), "as a")
-    assert (other.name, other.library) == ("as a", OURS)
+    assert (other.name, other.library) == ("as a", NATIVE)
     assert taken([other]) == ("a", [])
     assert taken([other, one("b")], CHANNELS_LAST) == ("b", [("as a", "no such call")])
 
@@ -190,7 +190,7 @@ OWN = op.OpDef(
     compute=lambda ctx, p, ins, outs: outs[0].write(ins[0] * 2), no_gradient="a test",
     refuses=lambda p, ins: op.need_float32(*ins),
     compute_ex=Selection(lambda ctx, p, ins, outs: Doubling(ins[0], outs[0], ctx.variant), (
-        Implementation("mine", OURS, _double, accepts=_small),
+        Implementation("mine", NATIVE, _double, accepts=_small),
         Implementation("oneDNN's", ONEDNN, _double))))
 
 

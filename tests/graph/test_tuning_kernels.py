@@ -13,12 +13,12 @@ from ndarray_rt import config
 from ndarray_rt.executor.explain.measure import Measured, Part
 from ndarray_rt.executor.tuning import search as tuning_runs
 from ndarray_rt.op import calibration
-from ndarray_rt.op.choose import ONEDNN, OURS
+from ndarray_rt.op.choose import NATIVE, ONEDNN
 from ndarray_rt.op.packing import PackedStore
 
 from .fake_costs import needs_a_choice
 
-KERNELS_OF_OURS = {"ndrt:skinny_gemm", "ndrt:packed_gemm", "ndrt:lstm_steps"}
+NATIVE_KERNELS = {"ndrt:skinny_gemm", "ndrt:packed_gemm", "ndrt:lstm_steps"}
 measure = tuning_runs.measure
 
 
@@ -56,7 +56,7 @@ def check(executor: Any) -> None:
 
 def whose(executor: Any) -> dict[str, str]:
     """By node, whose kernel ran."""
-    return {row.node: OURS if KERNELS_OF_OURS & set(row.kernel.split("+")) else ONEDNN
+    return {row.node: NATIVE if NATIVE_KERNELS & set(row.kernel.split("+")) else ONEDNN
             for row in executor.explain(repeat=1).rows}
 
 
@@ -71,7 +71,7 @@ def costs(monkeypatch: pytest.MonkeyPatch, slow: dict[str, str], least: str = ON
         for of_run in found:
             for call in of_run.calls:
                 name = call.planned.node.name
-                ran = OURS if KERNELS_OF_OURS & set(call.told.impls) else ONEDNN
+                ran = NATIVE if NATIVE_KERNELS & set(call.told.impls) else ONEDNN
                 call.milliseconds = 1.0 + (slow.get(name, least) == ran)
             of_run.milliseconds = sum(call.milliseconds for call in of_run.calls)
         return found
@@ -80,24 +80,24 @@ def costs(monkeypatch: pytest.MonkeyPatch, slow: dict[str, str], least: str = ON
 
 
 @pytest.mark.parametrize("slow", [
-    {}, {"rnn": OURS}, {"wide": OURS}, {"rnn": OURS, "wide": OURS, "last": OURS},
-    {"rnn": ONEDNN, "last": OURS}])
+    {}, {"rnn": NATIVE}, {"wide": NATIVE}, {"rnn": NATIVE, "wide": NATIVE, "last": NATIVE},
+    {"rnn": ONEDNN, "last": NATIVE}])
 def test_the_faster_kernels_are_taken(slow: dict[str, str], monkeypatch: pytest.MonkeyPatch,
                                       ) -> None:
     costs(monkeypatch, slow)
     executor = bound()
     check(executor)
     usual = whose(executor)
-    assert [usual[name] for name in ("rnn", "wide", "last")] == [OURS] * 3
+    assert [usual[name] for name in ("rnn", "wide", "last")] == [NATIVE] * 3
     found = executor.tune(repeat=1)
-    wanted = {name: ONEDNN if slow.get(name) == OURS else OURS
+    wanted = {name: ONEDNN if slow.get(name) == NATIVE else NATIVE
               for name in ("rnn", "wide", "last")}
     ran = whose(executor)
     assert {name: ran[name] for name in wanted} == wanted
     assert found.changed == (ONEDNN in wanted.values())
     assert found.milliseconds[found.chosen] == min(found.milliseconds.values())
     assert found.chosen == ("usual" if not found.changed else
-                            ONEDNN if OURS not in wanted.values() else "mixed")
+                            ONEDNN if NATIVE not in wanted.values() else "mixed")
     check(executor)
 
 
@@ -111,7 +111,7 @@ def test_what_gains_nothing_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_other_executors_have_the_kernels_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch,
                                               ) -> None:
-    goes = costs(monkeypatch, {"wide": OURS})
+    goes = costs(monkeypatch, {"wide": NATIVE})
     first = bound()
     first.tune(repeat=1)
     measured = len(goes)
@@ -120,21 +120,21 @@ def test_other_executors_have_the_kernels_too(tmp_path: Any, monkeypatch: pytest
     again = first.reshape(allow_up_sizing=True, data=(6, 3, 20), state=(1, 3, 32), cell=(1, 3, 32))
     assert whose(again)["wide"] == ONEDNN
     check(again)
-    assert whose(bound(3))["wide"] == OURS
+    assert whose(bound(3))["wide"] == NATIVE
     mx.executor.save_tuning(tmp_path / "t")
     mx.executor.clear_tuning()
-    assert whose(bound())["wide"] == OURS
+    assert whose(bound())["wide"] == NATIVE
     mx.executor.load_tuning(tmp_path / "t")
     loaded = bound()
     assert whose(loaded)["wide"] == ONEDNN
-    assert whose(loaded)["rnn"] == whose(loaded)["last"] == OURS
+    assert whose(loaded)["rnn"] == whose(loaded)["last"] == NATIVE
     check(loaded)
     assert len(goes) == measured
 
 
 def test_another_graph_of_known_layers_takes_the_faster_kernels(monkeypatch: pytest.MonkeyPatch,
                                                                 ) -> None:
-    costs(monkeypatch, {"last": OURS})
+    costs(monkeypatch, {"last": NATIVE})
     bound().tune(repeat=1)
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5, flatten=False, name="other")
     alone = net.simple_bind(mx.cpu(), grad_req="null", data=(6, 2, 20))
@@ -173,8 +173,8 @@ def test_more_rows_than_the_rule_takes_are_tried(monkeypatch: pytest.MonkeyPatch
     executor.arg_dict["fc_weight"][:] = 0.5
     assert whose(executor) == {"fc": ONEDNN}
     found = executor.tune(repeat=1)
-    assert (found.chosen, found.changed) == (OURS, True)
-    assert whose(executor) == {"fc": OURS}
+    assert (found.chosen, found.changed) == (NATIVE, True)
+    assert whose(executor) == {"fc": NATIVE}
     check(executor)
 
 
@@ -182,7 +182,7 @@ def test_more_rows_than_the_rule_takes_are_tried(monkeypatch: pytest.MonkeyPatch
 def test_a_convolution_network_tunes_its_last_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     y = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=16, name="conv")
     net = mx.sym.FullyConnected(mx.sym.relu(y), num_hidden=5, name="fc")
-    costs(monkeypatch, {"fc": OURS})
+    costs(monkeypatch, {"fc": NATIVE})
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8))
     found = executor.tune(repeat=1)
     assert found.chosen.endswith(f", {ONEDNN}")
@@ -194,7 +194,7 @@ def test_a_convolution_network_tunes_its_last_layer(monkeypatch: pytest.MonkeyPa
 def test_weights_are_not_packed_again_for_other_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both read the weight of a product in blocks of columns."""
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=256, name="fc")
-    costs(monkeypatch, {"fc": OURS})
+    costs(monkeypatch, {"fc": NATIVE})
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(8, 64))
     check(executor)
     packed = executor.arg_dict["fc_weight"]._chunk.mkl_mem

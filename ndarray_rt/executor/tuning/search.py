@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..._array.ndarray import new_array
 from ...context import Context
 from ...dtypes import FLOAT32
-from ...op.choose import BLOCK, KERNELS, OURS, prefers_channels_last
+from ...op.choose import BLOCK, KERNELS, NATIVE, prefers_channels_last
 from ...op.context import OpContext
 from ...op.packing import PackedStore
 from ...op.random_state import RandomState
@@ -61,7 +61,7 @@ class Tuned:
 
     Plans are named by layouts: "channels-last", "blocked", or "mixed" if the cheapest choice per
     node is neither; with "in tiles of N" if first layers run for N samples of the batch at a time.
-    After a comma follows whose kernels compute products and recurrent layers: "ours" (native
+    After a comma follows whose kernels compute products and recurrent layers: "native" (native
     ones), "oneDNN", or "mixed". A graph without a choice of layouts has plans named by kernels
     only, and "usual", where each operator follows its own rule.
 
@@ -251,7 +251,7 @@ class _Search:
         keys = {node: node_key(self._machine, node, facts.shapes, facts.types)
                 for node in products}
         open_to = [node for node, key in keys.items()
-                   if any(issued[of_all].get(key) != issued[name(OURS)].get(key)
+                   if any(issued[of_all].get(key) != issued[name(NATIVE)].get(key)
                           for of_all in whose)]
         self._note_times(whose, {keys[node] for node in open_to})
         fastest = cheapest_kernels(self._machine, open_to, facts)

@@ -22,7 +22,7 @@ from ...dtypes import DType
 from ...errors import ShapeError
 from ...native import lib
 from ...op import calibration
-from ...op.choose import ONEDNN, OURS, first_supported
+from ...op.choose import NATIVE, ONEDNN, first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.packing import weights
@@ -231,7 +231,7 @@ def _find_onednn(ctx: OpContext, call: _Product) -> None:
 
 
 PRODUCTS = (
-    Implementation[_Product]("packed GEMM of strips", OURS, _find_packed, _accepts_packed,
+    Implementation[_Product]("packed GEMM of strips", NATIVE, _find_packed, _accepts_packed,
                              _pays_packed, lambda call: packed_for_pixels(call.weight)[1]),
     Implementation[_Product]("oneDNN inner product of strips", ONEDNN, _find_onednn))
 

@@ -21,7 +21,7 @@ from ...op.calibration import (
     LEAST_OF_LAST_BLOCK,
     LEAST_PIXELS_OF_WINDOWS,
 )
-from ...op.choose import BLOCK, CHANNELS_LAST, OURS
+from ...op.choose import BLOCK, CHANNELS_LAST, NATIVE
 from ...op.context import OpContext
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
@@ -153,11 +153,11 @@ def _run_implicit_gemm(ctx: OpContext, call: ConvolutionCall) -> None:
 
 
 DEPTHWISE = Implementation[ConvolutionCall](
-    "direct depthwise convolution", OURS, _run_depthwise, _accepts_depthwise, _pays_as_depthwise,
+    "direct depthwise convolution", NATIVE, _run_depthwise, _accepts_depthwise, _pays_as_depthwise,
     _depthwise_weights, layouts=(CHANNELS_LAST,))
 FEW_CHANNELS = Implementation[ConvolutionCall](
-    "direct convolution of few channels", OURS, _run_few_channels, _accepts_few_channels,
+    "direct convolution of few channels", NATIVE, _run_few_channels, _accepts_few_channels,
     packs=_filter_blocks, layouts=(CHANNELS_LAST,))
 IMPLICIT_GEMM = Implementation[ConvolutionCall](
-    "packed GEMM of windows", OURS, _run_implicit_gemm, _accepts_implicit_gemm,
+    "packed GEMM of windows", NATIVE, _run_implicit_gemm, _accepts_implicit_gemm,
     _pays_as_implicit_gemm, _filter_blocks, layouts=(CHANNELS_LAST,))

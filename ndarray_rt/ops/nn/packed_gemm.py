@@ -25,7 +25,7 @@ from ...op.calibration import (
     WIDTHS_FOR_PIXELS,
     WIDTHS_FOR_ROWS,
 )
-from ...op.choose import OURS
+from ...op.choose import NATIVE
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.select import Implementation
@@ -152,10 +152,10 @@ def _sources(ctx: OpContext, call: GemmCall, packed: MemDesc) -> Operands:
 
 
 SKINNY_GEMM = Implementation[GemmCall](
-    "skinny GEMM", OURS, _run_few, _accepts_few, _pays_for_few,
+    "skinny GEMM", NATIVE, _run_few, _accepts_few, _pays_for_few,
     packs=lambda call: _packing_for_few(call)[1])
 PACKED_GEMM = Implementation[GemmCall](
-    "packed GEMM", OURS, _run_rows, _accepts_rows, _pays_for_rows,
+    "packed GEMM", NATIVE, _run_rows, _accepts_rows, _pays_for_rows,
     packs=lambda call: _packing_for_rows(call)[1])
 
 

@@ -17,7 +17,7 @@ from ...op.calibration import (
     MOST_OF_GROUP,
     MOST_PIXELS,
 )
-from ...op.choose import CHANNELS_LAST, ONEDNN, OURS, first_supported
+from ...op.choose import CHANNELS_LAST, NATIVE, ONEDNN, first_supported
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...op.select import Implementation, seen_as
@@ -198,7 +198,7 @@ def as_matrices(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
 ONE_PIXEL = tuple(seen_as(_of_one_pixel, one, f"{one.name} of one pixel")
                   for one in (SKINNY_GEMM, PACKED_GEMM))
 PIXELS = Implementation[ConvolutionCall](
-    "packed GEMM of pixels", OURS, run_pixels, accepts_pixels, _pays_for_pixels,
+    "packed GEMM of pixels", NATIVE, run_pixels, accepts_pixels, _pays_for_pixels,
     lambda call: packed_for_pixels(call.weight, call.geo.groups)[1], layouts=(CHANNELS_LAST,))
 PRODUCT = Implementation[ConvolutionCall](
     "oneDNN inner product", ONEDNN, _run_product, _accepts_product, _pays_as_product,

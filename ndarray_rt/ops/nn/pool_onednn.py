@@ -22,7 +22,7 @@ from ...dtypes import FLOAT32, INT32, UINT8, DType
 from ...errors import ParameterError, Unsupported
 from ...native import lib
 from ...op import calibration
-from ...op.choose import ONEDNN, OURS, first_supported
+from ...op.choose import NATIVE, ONEDNN, first_supported
 from ...op.context import OpContext
 from ...op.select import Implementation, compute
 from ...storage.desc import (
@@ -285,7 +285,7 @@ def _run_lanes(ctx: OpContext, call: PoolCall) -> None:
 
 
 FORWARD = (
-    Implementation[PoolCall]("maxima of channels side by side", OURS, _run_lanes, _accepts_lanes),
+    Implementation[PoolCall]("maxima of channels side by side", NATIVE, _run_lanes, _accepts_lanes),
     Implementation[PoolCall]("oneDNN pooling for each image", ONEDNN, _run_images, _accepts_images,
                              _pays_for_images),
     Implementation[PoolCall]("oneDNN pooling", ONEDNN, _run_onednn))

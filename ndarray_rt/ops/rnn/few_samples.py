@@ -12,7 +12,7 @@ from ...cpu_level import lanes
 from ...dtypes import FLOAT32
 from ...native import lib
 from ...op.calibration import MOST_SAMPLES
-from ...op.choose import BLOCK, OURS, first_supported
+from ...op.choose import BLOCK, NATIVE, first_supported
 from ...op.context import OpContext
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagged_desc
@@ -115,4 +115,4 @@ def _between(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place) -> Mem
     return weights.kept(ctx, vector, ("between", place.h2h), packed, fill)
 
 
-LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", OURS, _run, _accepts, _pays)
+LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", NATIVE, _run, _accepts, _pays)

@@ -37,7 +37,7 @@ from .numeric import (
 from .pointwise import binary, bound, eltwise, eltwise_backward, step_grad
 from .special import digamma, erfinv, gamma, log_gamma
 
-OURS, ONEDNN = "a native kernel", "oneDNN eltwise or binary"
+NATIVE, ONEDNN = "a native kernel", "oneDNN eltwise or binary"
 
 
 class Native(NamedTuple):
@@ -86,7 +86,7 @@ def _eltwise(alg: int, alpha: float = 0.0, beta: float = 0.0) -> Native:
 
 def _function(which: int) -> Native:
     """A function of the kernel that has many (ndrt_function_id)."""
-    return Native(lambda ctx, x, out: function(ctx, which, x, out), OURS)
+    return Native(lambda ctx, x, out: function(ctx, which, x, out), NATIVE)
 
 
 def _kernel(kernel: Callable[..., KernelCall], keeps_zero: bool) -> Native:
@@ -97,7 +97,7 @@ def _kernel(kernel: Callable[..., KernelCall], keeps_zero: bool) -> Native:
         mem = get_data(x, ctx.stream) if keeps_zero else unpadded(x, ctx.stream)
         with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
             ctx.kernel(kernel(out=y, data=mem, n=mem.desc.nbytes // x.dtype.itemsize))
-    return Native(run, OURS)
+    return Native(run, NATIVE)
 
 
 def _slope(which: int) -> NativeSlope:
