@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,12 @@ from .arguments import positive, tolerance
 from .graphs import SYMBOL
 from .inputs import read_array
 from .model_file import Array, find_pair, regular
-from .output import busy, show_json, size_text
+from .output import busy, note, show_json, size_text
 
 NAME, HELP = "quantize", "write a model on 8-bit numbers, and tell what each layer loses"
 _MODES = ("naive", "entropy")
+
+LEAST_DECIBELS = 20.0  # below it a warning is told
 
 Params = dict[str, NDArray]
 
@@ -61,6 +63,8 @@ def run(given: argparse.Namespace) -> int:
         set_num_threads(given.threads)
     from ..contrib.quantization.report import quantize_with_report
     prefix = _prefix(given)
+    files = [f"{prefix}{SYMBOL}", f"{prefix}-0000.params"]
+    _refuse_to_overwrite(given, files)
     sym, args, aux, inputs = _read(given)
     data = _samples(given.data, inputs)
     with busy("running layer by layer"):
@@ -68,7 +72,6 @@ def run(given: argparse.Namespace) -> int:
             sym, args, aux, data, max_loss=given.max_loss, calib_mode=given.mode,
             excluded_sym_names=given.exclude, batch_size=given.batch, fused=not given.small)
     save_checkpoint(prefix, 0, made, params, states)
-    files = [f"{prefix}{SYMBOL}", f"{prefix}-0000.params"]
     if given.json:
         show_json({"written": files, "loss": report.loss, "decibels": report.decibels,
                    "samples": report.samples, "bytes": report.quantized_nbytes,
@@ -77,6 +80,10 @@ def run(given: argparse.Namespace) -> int:
                                "decibels": layer.decibels} for layer in report.layers]})
     else:
         print(report)
+        if report.decibels < LEAST_DECIBELS:
+            note(f"the outputs are only {report.decibels:.1f} dB above what they lose; with "
+                 "--max-loss 0.03 layers stay on floats until that is 30"
+                 + (", and without --small convolutions lose no bias" if given.small else ""))
         print(f"written: {', '.join(files)} ({size_text(sum(map(os.path.getsize, files)))})")
     return 0
 
@@ -94,6 +101,16 @@ def _prefix(given: argparse.Namespace) -> str:
         raise ParameterError(f"--output got {given.output!r}, expected NAME{SYMBOL} or NAME alone: "
                              "a model on 8-bit numbers is a symbol with its parameters")
     return str(given.output).removesuffix(SYMBOL)
+
+
+def _refuse_to_overwrite(given: argparse.Namespace, files: Sequence[str]) -> None:
+    """ParameterError where a file of the model would be written over."""
+    own = ([given.model] if given.model.endswith(".onnx")
+           else find_pair(given.model, given.params))
+    for file in files:
+        if os.path.exists(file) and any(os.path.samefile(file, read) for read in own):
+            raise ParameterError(f"--output: {file!r} is read as the model itself; give another "
+                                 "name")
 
 
 def _read(given: argparse.Namespace) -> tuple[Symbol, Params, Params, list[str]]:

@@ -49,6 +49,13 @@ def _is_embedding_of_floats(params: Any) -> bool:
     return bool(find_dtype(params.dtype).name == "float32")
 
 
+def _is_pooled_in_bytes(params: Any) -> bool:
+    """Not averages of windows that may end behind the image: MXNet's operator divides them by all
+    of the window, which that on floats does not."""
+    is_inside = params.global_pool or params.pooling_convention == "valid"
+    return bool(params.pool_type == "max" or (params.pool_type == "avg" and is_inside))
+
+
 def _is_on_floats(params: Any) -> bool:
     return not params.quantized
 
@@ -61,13 +68,14 @@ _DENSE = Rule("_sg_mkldnn_fully_connected", leads=True, widens=True, accepts=_is
               attrs=(("quantized", "True"),))
 
 RULES: dict[str, Rule] = {
-    "Convolution": Rule("_contrib_quantized_conv", leads=True, widens=True),
+    # MXNet's operator has images of 2 or 3 axes
+    "Convolution": Rule("_contrib_quantized_conv", leads=True, widens=True,
+                        accepts=lambda p: len(p.kernel) > 1),
     "FullyConnected": Rule("_contrib_quantized_fully_connected", leads=True, widens=True),
     "elemwise_add": Rule("_contrib_quantized_elemwise_add", widens=True),
     "elemwise_mul": Rule("_contrib_quantized_elemwise_mul", widens=True, signed=True),
     "Activation": Rule("_contrib_quantized_act", accepts=lambda p: p.act_type == "relu"),
-    "Pooling": Rule("_contrib_quantized_pooling",
-                    accepts=lambda p: p.pool_type in ("max", "avg")),
+    "Pooling": Rule("_contrib_quantized_pooling", accepts=_is_pooled_in_bytes),
     "Concat": Rule("_contrib_quantized_concat", accepts=lambda p: p.dim > 0),
     "Flatten": Rule("_contrib_quantized_flatten"),
     "BatchNorm": Rule("_contrib_quantized_batch_norm", floats=lambda p: frozenset(range(1, 5))),

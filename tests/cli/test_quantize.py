@@ -112,3 +112,22 @@ def test_refuses(capsys: pytest.CaptureFixture[str], argv: list[str], text: str)
     assert found.out == ""
     assert text in found.err
     assert not Path("net-int8-symbol.json").exists()
+
+
+def test_a_model_is_not_written_over(capsys: pytest.CaptureFixture[str]) -> None:
+    before = Path("net-symbol.json").read_bytes(), Path("net-0000.params").read_bytes()
+    for output in ("net", "net-symbol.json", "./net"):
+        assert main.main(["quantize", "net", "--data", "x.npy", "--output", output]) == FAILED
+        assert "is read as the model itself" in capsys.readouterr().err
+    assert before == (Path("net-symbol.json").read_bytes(), Path("net-0000.params").read_bytes())
+
+
+def test_a_large_loss_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    args = mx.nd.load("net-0000.params")
+    bias = next(name for name in args if "conv" in name and name.endswith("bias"))
+    args[bias][:] = 50
+    mx.nd.save("net-0000.params", args)
+    assert main.main(["quantize", "net", "--data", "x.npy", "--small"]) == 0
+    assert "without --small convolutions lose no bias" in capsys.readouterr().err
+    assert main.main(["quantize", "net", "--data", "x.npy"]) == 0
+    assert not capsys.readouterr().err

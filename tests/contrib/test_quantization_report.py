@@ -126,3 +126,15 @@ def test_errors_of_fused_layers_name_the_layers_inside() -> None:
     with config.override(NDRT_SKIP_PASSES="all"), pytest.raises(
             ParameterError, match=r'\(layers .*(first|second|last).*\)": '):
         outputs(*made, np.full_like(SAMPLES, np.inf))
+
+
+def test_parameters_have_their_own_shapes() -> None:
+    symbol = mx.sym.broadcast_add(mx.sym.FullyConnected(
+        mx.sym.var("data"), num_hidden=5, flatten=False, no_bias=True, name="fc"),
+        mx.sym.var("shift"))
+    rng = np.random.default_rng(0)
+    args = {"fc_weight": mx.nd.array(rng.standard_normal((5, 7))),
+            "shift": mx.nd.array(rng.standard_normal((1, 1, 5)))}
+    *_, report = quantization.quantize_with_report(
+        symbol, args, {}, {"data": rng.standard_normal((6, 3, 7))})
+    assert report.decibels > 30

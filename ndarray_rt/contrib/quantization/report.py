@@ -268,7 +268,11 @@ class _Work:
                                        for name, shape in shapes.items()):
                 types = {name: x.dtype for name, x in batch.items()}
                 types |= {name: x.dtype for name, x in params.items()}
-                executor = symbol.simple_bind(cpu(), grad_req="null", type_dict=types, **shapes)
+                # a parameter's own shape may follow from nothing else
+                known = {name: params[name].shape for name in symbol.list_arguments()
+                         if name in params}
+                executor = symbol.simple_bind(cpu(), grad_req="null", type_dict=types,
+                                              **{**known, **shapes})
                 executor.copy_params_from(params, self._aux, allow_extra_params=True)
                 if watch is not None:
                     executor.set_monitor_callback(watch, monitor_all=True)

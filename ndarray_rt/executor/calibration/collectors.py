@@ -16,6 +16,7 @@ from ...errors import ParameterError
 # counts, edges of the bins, least and greatest value, the greatest absolute value
 Histogram = tuple[npt.NDArray[Any], npt.NDArray[Any], Any, Any, Any]
 Logger = logging.Logger | None
+TINY, HUGE = 1e-30, 1e30  # beyond them bins have no float32 as their width
 
 
 def combine_histogram(old_hist: Histogram, arr: npt.NDArray[Any], new_min: Any, new_max: Any,
@@ -48,6 +49,8 @@ class _Collector(ABC):
     def collect(self, name: str, arr: NDArray) -> None:
         """Sees an array."""
         if name in (self.include_layer or ()):
+            if not arr.size:
+                raise ParameterError(f"calibration: {name} has shape {arr.shape}, and so no values")
             self._see(name, arr)
 
     @abstractmethod
@@ -72,6 +75,8 @@ class _LayerHistogramCollector(_Collector):
         reach = max(abs(low), abs(high))
         if not np.isfinite(reach):
             raise ParameterError(f"calibration: {name} has values that are not finite")
+        if reach and not TINY < reach < HUGE:
+            values, low, high, reach = (np.float64(x) for x in (values, low, high, reach))
         if name in self.hist_dict:
             self.hist_dict[name] = combine_histogram(self.hist_dict[name], values, low, high, reach)
         else:
