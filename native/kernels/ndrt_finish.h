@@ -11,8 +11,6 @@
 
 #include "kernels/ndrt_kernel.h"
 
-#define NDRT_FINISH_INLINED static inline __attribute__((always_inline))
-
 enum { NDRT_FINISHED = 16 }; /* sums that are finished at once */
 
 /* Numbers below 0 are multiplied by the slope, and what comes of it is kept within bounds. */
@@ -61,7 +59,7 @@ static inline ndrt_status ndrt_check_finish(const char *name, const ndrt_finish 
 }
 
 /* The sum, or the end of int32 that it is beyond. */
-NDRT_FINISH_INLINED __m256i ndrt_bounded_sum(__m256i a, __m256i b) {
+INLINED __m256i ndrt_bounded_sum(__m256i a, __m256i b) {
     const __m256i sum = _mm256_add_epi32(a, b);
     const __m256i end = _mm256_add_epi32(_mm256_set1_epi32(INT32_MAX), _mm256_srli_epi32(a, 31));
     const __m256i over = _mm256_and_si256(_mm256_xor_si256(a, sum), _mm256_xor_si256(b, sum));
@@ -70,20 +68,20 @@ NDRT_FINISH_INLINED __m256i ndrt_bounded_sum(__m256i a, __m256i b) {
 }
 
 /* The second operand of both is NaN where x is. */
-NDRT_FINISH_INLINED __m256 ndrt_bent(__m256 x, ndrt_bend b) {
+INLINED __m256 ndrt_bent(__m256 x, ndrt_bend b) {
     if (b.slope != 1.0f) x = _mm256_blendv_ps(x, _mm256_mul_ps(x, _mm256_set1_ps(b.slope)), x);
     return _mm256_min_ps(_mm256_set1_ps(b.high), _mm256_max_ps(_mm256_set1_ps(b.low), x));
 }
 
 /* Halves of 8 numbers of what is added. */
-NDRT_FINISH_INLINED __m256 ndrt_added_half(const uint8_t *added, int is_signed, float scale) {
+INLINED __m256 ndrt_added_half(const uint8_t *added, int is_signed, float scale) {
     const __m128i few = _mm_loadl_epi64((const __m128i *)added);
     const __m256i whole = is_signed ? _mm256_cvtepi8_epi32(few) : _mm256_cvtepu8_epi32(few);
     return _mm256_mul_ps(_mm256_cvtepi32_ps(whole), _mm256_set1_ps(scale));
 }
 
 /* 16 floats to 8 bits. An operand that is NaN makes 127 of int8, and 0 of uint8. */
-NDRT_FINISH_INLINED __m128i ndrt_narrowed(__m256 a, __m256 b, int is_signed) {
+INLINED __m128i ndrt_narrowed(__m256 a, __m256 b, int is_signed) {
     if (is_signed) {
         a = _mm256_min_ps(a, _mm256_set1_ps(127.0f));
         b = _mm256_min_ps(b, _mm256_set1_ps(127.0f));
@@ -99,7 +97,7 @@ NDRT_FINISH_INLINED __m128i ndrt_narrowed(__m256 a, __m256 b, int is_signed) {
 }
 
 /* From 1 to 15 bytes, as few overlapping words: a call for so few takes longer. */
-NDRT_FINISH_INLINED void ndrt_put_bytes(uint8_t *out, const uint8_t *bytes, int count) {
+INLINED void ndrt_put_bytes(uint8_t *out, const uint8_t *bytes, int count) {
     const int half = count & 8 ? count - 8 : 0, quarter = count & 4 ? count - 4 : 0;
     if (count >= 8) {
         memcpy(out, bytes, 8);
@@ -114,9 +112,9 @@ NDRT_FINISH_INLINED void ndrt_put_bytes(uint8_t *out, const uint8_t *bytes, int 
 
 /* 16 sums, of which `count` are columns from `column` on; the first is output `at`. The others are
  * whatever. Arrays of the job hold 16 numbers from each column on where `count` is 16. */
-NDRT_FINISH_INLINED void ndrt_finish_all(const ndrt_finish *f, const int32_t *sums, int64_t at,
-                                         const int32_t *bias, const float *shift,
-                                         const float *scale, const uint8_t *added, int count) {
+INLINED void ndrt_finish_all(const ndrt_finish *f, const int32_t *sums, int64_t at,
+                             const int32_t *bias, const float *shift, const float *scale,
+                             const uint8_t *added, int count) {
     __m256i a = _mm256_loadu_si256((const __m256i *)sums);
     __m256i b = _mm256_loadu_si256((const __m256i *)(sums + 8));
     if (bias) {
@@ -188,8 +186,8 @@ NDRT_FINISH_INLINED void ndrt_finish_all(const ndrt_finish *f, const int32_t *su
 
 /* Columns from `column` on, NDRT_FINISHED of them, of each of `rows`; a row of sums has `row`
  * numbers, and one of the output `out_row`. `at`: the first output. */
-NDRT_FINISH_INLINED void ndrt_finish_rows(const ndrt_finish *f, const int32_t *sums, int64_t row,
-                                          int rows, int64_t at, int64_t out_row, int64_t column) {
+INLINED void ndrt_finish_rows(const ndrt_finish *f, const int32_t *sums, int64_t row, int rows,
+                              int64_t at, int64_t out_row, int64_t column) {
     const int32_t *bias = f->bias ? f->bias + column : NULL;
     const float *shift = f->shift ? f->shift + column : NULL;
     const float *scale = f->scale ? f->scale + (f->scale_step ? column : 0) : NULL;
@@ -219,9 +217,9 @@ static __attribute__((noinline)) void ndrt_finish_few(const ndrt_finish *f, cons
 
 /* What layers of networks mostly are: of a shift and a scale for each column, and no functions but
  * what the ends of the output's type do. With the constants the compiler leaves out the rest. */
-NDRT_FINISH_INLINED void ndrt_finish_usual(const ndrt_finish *f, const int32_t *sums, int64_t row,
-                                           int rows, int64_t at, int64_t out_row, int64_t column,
-                                           const int kind, const int has_added) {
+INLINED void ndrt_finish_usual(const ndrt_finish *f, const int32_t *sums, int64_t row, int rows,
+                               int64_t at, int64_t out_row, int64_t column, const int kind,
+                               const int has_added) {
     ndrt_finish g = *f;
     g.bias = NULL;
     g.scale_step = 1;

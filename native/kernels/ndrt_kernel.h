@@ -5,6 +5,9 @@
 #include "kernels/ndrt_levels.h"
 #include "ndrt_internal.h"
 
+/* Where arguments that are constants make one function several. */
+#define INLINED static inline __attribute__((always_inline))
+
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call);
 int ndrt_kernel_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads);

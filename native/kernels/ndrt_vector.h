@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#define INLINED static inline __attribute__((always_inline))
+#include "kernels/ndrt_kernel.h"
 
 #ifdef __AVX512F__
 

@@ -5,8 +5,6 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-#define INLINED static inline __attribute__((always_inline))
-
 /* To the nearest, halves to even, plus the zero point within bounds, which are less that and whole.
  * NaN becomes 0. */
 INLINED uint8_t whole(float x, float least, float most, int32_t zero) {

@@ -14,8 +14,6 @@
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_whole_depthwise_args windows;
 
-#define INLINED static inline __attribute__((always_inline))
-
 enum { BLOCK = NDRT_FINISHED, MOST = NDRT_WHOLE_PLACES, USUAL = 9 };
 
 /* The weights of two places: of 8 channels, and of the next 8. */

@@ -7,8 +7,6 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-#define INLINED static inline __attribute__((always_inline))
-
 #define TO_BYTES(name, from, to, rounded)                                                          \
     static void name(to *out, const from *in, int64_t n, float scale) {                            \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] =                               \

@@ -17,8 +17,6 @@
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_whole_windows_args windows;
 
-#define INLINED static inline __attribute__((always_inline))
-
 enum {
     BLOCK = NDRT_WHOLE_BLOCK,
     TILE_ROWS = 6,

@@ -8,8 +8,6 @@
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_pool_bytes_args pooling;
 
-#define INLINED static inline __attribute__((always_inline))
-
 enum { AXES = 3, STRIP = 128 };
 static const int64_t LEAST_REFUSED = (int64_t)1 << 31;       /* products of two sides are numbers */
 static const int64_t LEAST_WINDOW_REFUSED = INT32_MAX / 255; /* sums of windows are int32 */

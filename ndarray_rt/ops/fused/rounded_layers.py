@@ -13,6 +13,7 @@ from ..._array.layout import AnyArray, get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT8, INT32, DType, find_dtype
+from ...errors import ShapeError
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import Params, boolean, choice, number, params_class
@@ -93,6 +94,10 @@ def with_others(rule: Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, Sha
         made, results = rule(p, ins[:count], outs)
         # (1,) or one for each column, which only the array itself tells
         scale = ins[count:count + p.is_scaled]
+        if scale and scale[0] is not None and made[1] is not None and (
+                scale[0] not in ((1,), made[1][:1])):
+            raise ShapeError(f"scale has shape {scale[0]}, expected (1,) or {made[1][:1]}, which "
+                             f"is implied by weight {made[1]}")
         if not p.with_sum:
             return [*made, *scale], results
         summand, *ends = ins[count + len(scale):]

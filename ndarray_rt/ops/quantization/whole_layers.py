@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def whole_layer(weight: AnyArray, bias: AnyArray | None, data_scale: np.float32,
 
     With a scale for each row that is such that the bias keeps away from the ends of int32.
     """
-    rows = weight.reshape(len(weight), -1)
+    rows = weight.reshape(len(weight), prod(weight.shape[1:]))
     most = abs(rows).max(axis=1, initial=0) if by_rows else abs(rows).max(initial=0)[None]
     with np.errstate(all="ignore"):
         scales = np.where(most > 0, HALF_OVER[INT8] / most, MOST).astype(FLOAT32)
