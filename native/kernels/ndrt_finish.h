@@ -39,12 +39,30 @@ static inline int ndrt_bends(ndrt_bend b) {
 
 /* Looks which functions there are to compute. The last one is left out where uint8 has the same
  * ends. */
-static inline void ndrt_find_bends(ndrt_finish *f) {
-    const ndrt_bend b = f->last;
-    const int is_of_u8 = f->kind == NDRT_U8 && b.low <= 0.0f && b.high >= 255.0f && b.slope >= 0.0f;
-    f->bends_first = ndrt_bends(f->first);
-    f->bends_last = ndrt_bends(b) && !is_of_u8;
+static inline ndrt_finish ndrt_with_bends(ndrt_finish f) {
+    const ndrt_bend b = f.last;
+    const int is_of_u8 =
+        f.kind == NDRT_U8 && f.zero == 0.0f && b.low <= 0.0f && b.high >= 255.0f && b.slope >= 0.0f;
+    f.bends_first = ndrt_bends(f.first);
+    f.bends_last = ndrt_bends(b) && !is_of_u8;
+    return f;
 }
+
+/* What the arguments of a kernel say of it, whose names are the same in all of them, to initialize
+ * one. The summand's scale is not read before the kernel runs. */
+#define NDRT_FINISH_ARGS(job)                                                                      \
+    {                                                                                              \
+        .out = (job)->out,                                                                         \
+        .bias = (job)->bias,                                                                       \
+        .shift = (job)->shift,                                                                     \
+        .scale = (job)->scales ? (job)->scales : (job)->scale,                                     \
+        .scale_step = (job)->scales != NULL,                                                       \
+        .kind = (job)->kind,                                                                       \
+        .added = (job)->added,                                                                     \
+        .added_kind = (job)->added_kind,                                                           \
+        .first = {(job)->first_slope, (job)->first_low, (job)->first_high},                        \
+        .last = {(job)->last_slope, (job)->last_low, (job)->last_high},                            \
+    }
 
 /* INVALID for what there is no form for. */
 static inline ndrt_status ndrt_check_finish(const char *name, const ndrt_finish *f) {

@@ -17,6 +17,11 @@ static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {
     if (a < 0 || b < 0 || c < 0) return -1;
     return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ? -1 : n;
 }
+/* Counts from `least` on, of which an int holds also one more. */
+static inline int ndrt_is_count(int64_t n, int64_t least) { return n >= least && n < INT32_MAX; }
+static inline int ndrt_are_counts(const int64_t pair[2], int64_t least) {
+    return ndrt_is_count(pair[0], least) && ndrt_is_count(pair[1], least);
+}
 /* The nearest int. */
 static inline int ndrt_int_of(int64_t x) {
     return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int)x;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import ParameterError
 from .registry import REGISTRY
 
 
@@ -40,7 +41,9 @@ def functions(draw: Callable[..., Any], *others: Callable[..., Any],
 
     def exponential(scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None,
                     out: Any = None, **kwargs: Any) -> Any:
-        """Exponential with mean `scale`."""
+        """Exponential with mean `scale`; ParameterError for the number 0."""
+        if isinstance(scale, (int, float)) and scale == 0:
+            raise ParameterError("exponential: scale got 0, expected a number above 0")
         return draw("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out, kwargs)
 
     def poisson(lam: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.errors import ParameterError
 from ndarray_rt.op.random_state import RandomState, philox_numpy
 
 nd = mx.nd
@@ -54,6 +55,8 @@ def test_normal() -> None:
 
 
 def test_bad_arguments() -> None:
+    with pytest.raises(ParameterError, match="exponential: scale got 0"):
+        nd.random.exponential(0)
     for bad in ("a", 1.5, None, True):
         with pytest.raises(mx.MXNetError, match="seed"):
             mx.random.seed(bad)

@@ -193,6 +193,20 @@ def test_histograms_of_any_unit(unit: float) -> None:
     assert np.isfinite(executor.forward(data=data)[0].asnumpy()).all()
 
 
+def test_histograms_may_begin_with_zeros() -> None:
+    symbol = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3)
+    data = np.random.default_rng(0).standard_normal((4, 6)).astype("f4")
+    found = []
+    for batches in ([data * 0, data], [data, data * 0]):
+        executor = symbol.simple_bind(mx.cpu(), grad_req="null", data=data.shape)
+        for array in executor.arg_dict.values():
+            array[:] = np.random.default_rng(1).standard_normal(array.shape)
+        executor.calibrate(batches, calib_mode="entropy")
+        found.append(executor.forward(data=data)[0].asnumpy())
+    assert found[0].any()
+    np.testing.assert_array_equal(*found)
+
+
 def test_it_can_be_calibrated_again() -> None:
     executor = bound()
     executor.calibrate([x * 9 for x in BATCHES])

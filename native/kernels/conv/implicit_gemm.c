@@ -7,7 +7,6 @@
  *
  * The order of a sum depends on the window, the channels and the padding alone, so the bits do not
  * depend on the batch or the number of threads. */
-#include <limits.h>
 #include <omp.h>
 
 #include "kernels/ndrt_vector.h"
@@ -295,8 +294,6 @@ static int threads_of_filters(const convolution *job, int nthreads) {
     return best;
 }
 
-static int is_count(int64_t n, int64_t least) { return n >= least && n < INT_MAX; }
-
 static int64_t steps(int64_t size, int64_t window, int64_t stride, int64_t pad) {
     const int64_t room = size + 2 * pad - window;
     return room < 0 ? 0 : room / stride + 1;
@@ -304,8 +301,9 @@ static int64_t steps(int64_t size, int64_t window, int64_t stride, int64_t pad) 
 
 /* The places that an axis has; more than `steps` would read behind the data. */
 static int is_axis(int64_t size, int64_t window, int64_t stride, int64_t pad, int64_t places) {
-    return is_count(size, 1) && is_count(window, 1) && is_count(stride, 1) && is_count(pad, 0) &&
-           is_count(places, 1) && places <= steps(size, window, stride, pad);
+    return ndrt_is_count(size, 1) && ndrt_is_count(window, 1) && ndrt_is_count(stride, 1) &&
+           ndrt_is_count(pad, 0) && ndrt_is_count(places, 1) &&
+           places <= steps(size, window, stride, pad);
 }
 
 static int64_t sums_of(const convolution *job) {
@@ -318,7 +316,8 @@ static int64_t features_of(const convolution *job) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const convolution job = ndrt_read_implicit_gemm(call);
-    if (!is_count(job.images, 1) || !is_count(job.channels, 1) || !is_count(job.filters, 1) ||
+    if (!ndrt_is_count(job.images, 1) || !ndrt_is_count(job.channels, 1) ||
+        !ndrt_is_count(job.filters, 1) ||
         !is_axis(job.height, job.window[0], job.stride[0], job.pad[0], job.rows) ||
         !is_axis(job.width, job.window[1], job.stride[1], job.pad[1], job.columns))
         return ndrt_fail(NDRT_INVALID, "implicit GEMM: a number is out of range");

@@ -4,7 +4,6 @@
  * Numbers of two places of a window stand side by side, widened to 16 bits, so that vpmaddwd
  * multiplies and adds both, which can not saturate. What lies in the padding is a line of zeros. */
 #include <immintrin.h>
-#include <limits.h>
 #include <omp.h>
 #include <string.h>
 
@@ -108,47 +107,24 @@ static void compute_line(const windows *job, const ndrt_finish *f, const int16_t
 
 /* ---- the family ----------------------------------------------------------------------------- */
 
-/* All but the summand's scale, which is read when the kernel runs. */
-static ndrt_finish finish_of(const windows *job) {
-    ndrt_finish f = {
-        .out = job->out,
-        .bias = job->bias,
-        .shift = job->shift,
-        .scale = job->scales ? job->scales : job->scale,
-        .scale_step = job->scales != NULL,
-        .kind = job->kind,
-        .added = job->added,
-        .added_kind = job->added_kind,
-        .first = {job->first_slope, job->first_low, job->first_high},
-        .last = {job->last_slope, job->last_low, job->last_high},
-    };
-    ndrt_find_bends(&f);
-    return f;
-}
-
-static int is_count(int64_t n, int64_t least) { return n >= least && n < INT_MAX; }
-
-static int is_pair_of_counts(const int64_t *n, int64_t least) {
-    return is_count(n[0], least) && is_count(n[1], least);
-}
-
 static int64_t outputs_of(const windows *job) {
     return ndrt_product(job->images, job->rows, job->columns);
 }
 
 static ndrt_status check(kernel_call *call) {
     const windows job = ndrt_read_whole_depthwise(call);
-    if (call->nthreads < 0 || !is_count(job.images, 0) || !is_count(job.height, 1) ||
-        !is_count(job.width, 1) || !is_pair_of_counts(job.window, 1) ||
-        !is_pair_of_counts(job.stride, 1) || !is_pair_of_counts(job.dilate, 1) ||
-        !is_pair_of_counts(job.pad, 0) || !is_count(job.rows, 1) || !is_count(job.columns, 1))
+    if (call->nthreads < 0 || !ndrt_is_count(job.images, 0) || !ndrt_is_count(job.height, 1) ||
+        !ndrt_is_count(job.width, 1) || !ndrt_are_counts(job.window, 1) ||
+        !ndrt_are_counts(job.stride, 1) || !ndrt_are_counts(job.dilate, 1) ||
+        !ndrt_are_counts(job.pad, 0) || !ndrt_is_count(job.rows, 1) ||
+        !ndrt_is_count(job.columns, 1))
         return ndrt_fail(NDRT_INVALID, "whole depthwise: a number is out of range");
-    if (!is_count(job.channels, BLOCK))
+    if (!ndrt_is_count(job.channels, BLOCK))
         return ndrt_fail(NDRT_INVALID, "whole depthwise: %lld channels, expected at least %d",
                          (long long)job.channels, BLOCK);
     if (job.window[0] > MOST || job.window[1] > MOST || job.window[0] * job.window[1] > MOST)
         return ndrt_fail(NDRT_INVALID, "whole depthwise: windows of more than %d places", MOST);
-    const ndrt_finish f = finish_of(&job);
+    const ndrt_finish f = ndrt_with_bends((ndrt_finish)NDRT_FINISH_ARGS(&job));
     TRY(ndrt_check_finish("whole depthwise", &f));
     if (!job.added != !job.added_scale)
         return ndrt_fail(NDRT_INVALID, "whole depthwise: a summand without its scale");
@@ -171,7 +147,7 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     const int64_t lines = job.images * job.rows;
     int16_t *packed = job.scratch;
     uint8_t *zeros = (uint8_t *)(packed + blocks_of(&job) * pairs_of(&job) * 2 * BLOCK);
-    ndrt_finish f = finish_of(&job);
+    ndrt_finish f = ndrt_with_bends((ndrt_finish)NDRT_FINISH_ARGS(&job));
     if (job.added_scale) f.added_scale = *job.added_scale;
     if (!outputs_of(&job)) return NDRT_OK;
     pack(&job, packed);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ndrt_args.h"
+#include "ndrt_whole_sums.h"
 #include "onednn/ndrt_onednn.h"
 
 typedef const ndrt_kernel_call kernel_call;
@@ -19,6 +20,7 @@ typedef ndrt_dynamic_dense_args dense;
 
 enum {
     BLOCK = NDRT_WHOLE_BLOCK,
+    MOST_BLOCKS = 2,
     TILE_ROWS = 6,
     FEW_ROWS = 3,         /* so few leave registers for the sums of two blocks */
     PANEL_ROWS = 48,      /* they stay in cache while all columns go over them */
@@ -26,32 +28,9 @@ enum {
 };
 
 #ifdef __AVX512BW__
-typedef __m512i sums;
-enum { LANES = 16, MOST_BLOCKS = 2 };
-INLINED sums no_sums(void) { return _mm512_setzero_si512(); }
-INLINED sums weights_of(const int8_t *w) {
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)w));
-}
 INLINED sums pair_of(int32_t pair) { return _mm512_set1_epi32(pair); }
-INLINED sums plus_products(sums s, sums x, sums w, const int is_fused) {
-    if (!is_fused) return _mm512_add_epi32(s, _mm512_madd_epi16(x, w));
-    __asm__("vpdpwssd %2, %1, %0" : "+v"(s) : "v"(x), "v"(w));
-    return s;
-}
-INLINED void store(int32_t *out, sums s) { _mm512_storeu_si512(out, s); }
 #else
-typedef __m256i sums;
-enum { LANES = 8, MOST_BLOCKS = 2 };
-INLINED sums no_sums(void) { return _mm256_setzero_si256(); }
-INLINED sums weights_of(const int8_t *w) {
-    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)w));
-}
 INLINED sums pair_of(int32_t pair) { return _mm256_set1_epi32(pair); }
-INLINED sums plus_products(sums s, sums x, sums w, const int is_fused) {
-    (void)is_fused;
-    return _mm256_add_epi32(s, _mm256_madd_epi16(x, w));
-}
-INLINED void store(int32_t *out, sums s) { _mm256_storeu_si256((__m256i *)out, s); }
 #endif
 enum { VECTORS = BLOCK / LANES, MOST_VECTORS = MOST_BLOCKS * VECTORS };
 
@@ -182,7 +161,7 @@ INLINED void sum_tile(const dense *job, int64_t row, int64_t block, const int ro
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int v = 0; v < blocks * VECTORS; v++)
-            store(out + r * MOST_BLOCKS * BLOCK + v * LANES, made[r][v]);
+            store_sums(out + r * MOST_BLOCKS * BLOCK + v * LANES, made[r][v]);
 }
 
 typedef void sum_some(const dense *job, int64_t row, int64_t block, int32_t *out);

@@ -5,13 +5,12 @@
  * two of a filter are multiplied and added up at once (vpmaddwd; vpdpwssd, which also adds that to
  * the sum, where there is AVX-512 VNNI), which can not saturate. A tile is 6 rows by two vectors of
  * filters: 12 sums in registers. */
-#include <immintrin.h>
-#include <limits.h>
 #include <omp.h>
 #include <string.h>
 
 #include "kernels/ndrt_finish.h"
 #include "ndrt_args.h"
+#include "ndrt_whole_sums.h"
 #include "onednn/ndrt_onednn.h"
 
 typedef const ndrt_kernel_call kernel_call;
@@ -24,37 +23,6 @@ enum {
     VECTORS = 2,
     STEP = NDRT_WHOLE_SLACK /* numbers that are widened at a time */
 };
-
-/* A vector of sums; of a block of filters there are 2 of them, or there is one. */
-#ifdef __AVX512BW__
-typedef __m512i sums;
-enum { LANES = 16 };
-INLINED sums no_sums(void) { return _mm512_setzero_si512(); }
-INLINED sums weights_of(const int8_t *w) {
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)w));
-}
-INLINED sums plus_products(sums s, sums x, sums w) {
-    return _mm512_add_epi32(s, _mm512_madd_epi16(x, w));
-}
-/* The same in one instruction, of AVX-512 VNNI. */
-INLINED sums plus_fused(sums s, sums x, sums w) {
-    __asm__("vpdpwssd %2, %1, %0" : "+v"(s) : "v"(x), "v"(w));
-    return s;
-}
-INLINED void store(int32_t *out, sums s) { _mm512_storeu_si512(out, s); }
-#else
-typedef __m256i sums;
-enum { LANES = 8 };
-INLINED sums no_sums(void) { return _mm256_setzero_si256(); }
-INLINED sums weights_of(const int8_t *w) {
-    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)w));
-}
-INLINED sums plus_products(sums s, sums x, sums w) {
-    return _mm256_add_epi32(s, _mm256_madd_epi16(x, w));
-}
-INLINED sums plus_fused(sums s, sums x, sums w) { return plus_products(s, x, w); }
-INLINED void store(int32_t *out, sums s) { _mm256_storeu_si256((__m256i *)out, s); }
-#endif
 
 /* Two numbers in each lane. Written as an instruction, or the compiler reads those of all rows
  * before it multiplies any, and has no registers left for the sums. */
@@ -89,14 +57,14 @@ INLINED void sum_rows(const tile *t, const int rows, const int vectors, const in
             const sums x = pair_of(t->data + r * t->depth + k);
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; v++)
-                made[r][v] =
-                    is_fused ? plus_fused(made[r][v], x, w[v]) : plus_products(made[r][v], x, w[v]);
+                made[r][v] = plus_products(made[r][v], x, w[v], is_fused);
         }
     }
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) store(t->out + (r * VECTORS + v) * LANES, made[r][v]);
+        for (int v = 0; v < vectors; v++)
+            store_sums(t->out + (r * VECTORS + v) * LANES, made[r][v]);
 }
 
 INLINED void sum_tile(const tile *t, int rows, const int vectors, const int is_fused) {
@@ -220,23 +188,10 @@ INLINED void gather_rows(const windows *job, int64_t group, int64_t place, int64
 
 /* ---- panels --------------------------------------------------------------------------------- */
 
-/* All but the summand's scale, which is read when the kernel runs. */
 static ndrt_finish finish_of(const windows *job) {
-    ndrt_finish f = {
-        .out = job->out,
-        .bias = job->bias,
-        .shift = job->shift,
-        .scale = job->scales ? job->scales : job->scale,
-        .scale_step = job->scales != NULL,
-        .kind = job->kind,
-        .added = job->added,
-        .added_kind = job->added_kind,
-        .first = {job->first_slope, job->first_low, job->first_high},
-        .last = {job->last_slope, job->last_low, job->last_high},
-        .zero = job->out_zero,
-    };
-    ndrt_find_bends(&f);
-    return f;
+    ndrt_finish f = NDRT_FINISH_ARGS(job);
+    f.zero = job->out_zero;
+    return ndrt_with_bends(f);
 }
 
 static void compute_panel(const windows *job, const ndrt_finish *f, int64_t group, int64_t place,
@@ -277,12 +232,6 @@ static int64_t data_of(const windows *job) {
 
 /* ---- the family ----------------------------------------------------------------------------- */
 
-static int is_count(int64_t n, int64_t least) { return n >= least && n < INT_MAX; }
-
-static int is_pair_of_counts(const int64_t *n, int64_t least) {
-    return is_count(n[0], least) && is_count(n[1], least);
-}
-
 /* A whole number that 8 bits hold. */
 static int is_whole(float x, int is_signed) {
     const float least = is_signed ? INT8_MIN : 0;
@@ -291,13 +240,14 @@ static int is_whole(float x, int is_signed) {
 
 static ndrt_status check(kernel_call *call) {
     const windows job = ndrt_read_whole_windows(call);
-    if (call->nthreads < 0 || !is_count(job.images, 0) || !is_count(job.channels, 1) ||
-        !is_count(job.height, 1) || !is_count(job.width, 1) || !is_count(job.filters, 1) ||
-        !is_pair_of_counts(job.window, 1) || !is_pair_of_counts(job.stride, 1) ||
-        !is_pair_of_counts(job.dilate, 1) || !is_pair_of_counts(job.pad, 0) ||
-        !is_count(job.rows, 1) || !is_count(job.columns, 1) || job.slots < 1)
+    if (call->nthreads < 0 || !ndrt_is_count(job.images, 0) || !ndrt_is_count(job.channels, 1) ||
+        !ndrt_is_count(job.height, 1) || !ndrt_is_count(job.width, 1) ||
+        !ndrt_is_count(job.filters, 1) || !ndrt_are_counts(job.window, 1) ||
+        !ndrt_are_counts(job.stride, 1) || !ndrt_are_counts(job.dilate, 1) ||
+        !ndrt_are_counts(job.pad, 0) || !ndrt_is_count(job.rows, 1) ||
+        !ndrt_is_count(job.columns, 1) || job.slots < 1)
         return ndrt_fail(NDRT_INVALID, "whole windows: a number is out of range");
-    if (!is_count(job.groups, 1) || job.channels % job.groups || job.filters % job.groups)
+    if (!ndrt_is_count(job.groups, 1) || job.channels % job.groups || job.filters % job.groups)
         return ndrt_fail(NDRT_INVALID,
                          "whole windows: %lld groups of %lld channels and %lld filters",
                          (long long)job.groups, (long long)job.channels, (long long)job.filters);

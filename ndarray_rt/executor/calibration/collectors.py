@@ -28,6 +28,11 @@ def combine_histogram(old_hist: Histogram, arr: npt.NDArray[Any], new_min: Any, 
     """
     counts, edges, low, high, reach = old_hist
     ends = min(low, new_min), max(high, new_max)
+    if reach == 0 and new_th > 0:
+        # bins of no width: what was counted is 0, which lies in the middle
+        made, edges = np.histogram(arr, bins=len(counts), range=(-new_th, new_th))
+        made[len(counts) // 2] += counts.sum()
+        return made, edges, *ends, new_th
     if new_th <= reach:
         more, _ = np.histogram(arr, bins=len(counts), range=(-reach, reach))
         return counts + more, edges, *ends, reach
