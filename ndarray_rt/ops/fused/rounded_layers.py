@@ -15,7 +15,7 @@ from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT8, INT32, DType, find_dtype
 from ...errors import ShapeError
 from ...op.context import OpContext
-from ...op.infer import ShapeList, TypeList, merge
+from ...op.infer import ShapeList, TypeList, known, merge
 from ...op.params import Params, boolean, choice, number, params_class
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import channels_last_desc, default_desc
@@ -93,11 +93,11 @@ def with_others(rule: Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, Sha
         count = len(layers.arrays(p))
         made, results = rule(p, ins[:count], outs)
         # (1,) or one for each column, which only the array itself tells
-        scale = ins[count:count + p.is_scaled]
-        if scale and scale[0] is not None and made[1] is not None and (
-                scale[0] not in ((1,), made[1][:1])):
-            raise ShapeError(f"scale has shape {scale[0]}, expected (1,) or {made[1][:1]}, which "
-                             f"is implied by weight {made[1]}")
+        scale, weight = ins[count:count + p.is_scaled], made[1]
+        if scale and known(scale[0]) and weight is not None and known(weight) and (
+                scale[0] not in ((1,), weight[:1])):
+            raise ShapeError(f"scale has shape {scale[0]}, expected (1,) or {weight[:1]}, which "
+                             f"is implied by weight {weight}")
         if not p.with_sum:
             return [*made, *scale], results
         summand, *ends = ins[count + len(scale):]
