@@ -17,9 +17,9 @@ enum {
 enum { NDRT_MOST_SHUFFLED = 64 }; /* groups that channels may be shuffled from */
 enum { NDRT_MAX_POOL_ROWS = 32 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
-/* Windows over 8-bit numbers: filters of a block of weights; rows of scratch for each thread, and
- * numbers behind them; places of the largest window with a filter for each channel. */
-enum { NDRT_WHOLE_BLOCK = 16, NDRT_WHOLE_PANEL = 24, NDRT_WHOLE_SLACK = 16 };
+/* Windows over 8-bit numbers: filters of a block of weights; places of the largest window with a
+ * filter for each channel. */
+enum { NDRT_WHOLE_BLOCK = 16 };
 enum { NDRT_WHOLE_PLACES = 121 };
 enum { NDRT_PACKED_FILTERS = 16 };
 typedef enum {
@@ -156,6 +156,10 @@ ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
  * measure; `data` and `out`: height and width of its images and of the result's. */
 int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64_t *out,
                                int64_t stride);
+/* Bytes of the weights that NDRT_KERNEL_PACK_WHOLE writes, 0 where they are beyond all measure, and
+ * of scratch that one thread needs for windows of so many numbers. */
+int64_t ndrt_whole_packed(const int64_t *window, int64_t channels, int64_t filters, int64_t groups);
+int64_t ndrt_whole_scratch(int64_t numbers);
 /* Pairs of 8 bytes that one thread needs to order the first k of n. */
 int64_t ndrt_topk_pairs(int64_t n, int64_t k);
 /* cdef-end */

@@ -398,10 +398,11 @@ KERNELS: tuple[Kernel, ...] = (
            "Windows over channels-last images of 8-bit numbers: out (images, rows, columns, "
            "filters) of kind S32, which are the sums with the bias, or F32, S8 or U8, as in "
            "`to_bytes`, plus `out_zero`. `zero` is the number of data that stands for 0. Weights "
-           "(for each group, for each NDRT_WHOLE_BLOCK filters of it: y, for "
-           "each 2 of x channels: filters 2), padded with zeros; scratch has NDRT_WHOLE_PANEL rows "
-           "of y x channels of 16 bits, x channels padded to an even number, and NDRT_WHOLE_SLACK "
-           "numbers, for each of `slots` threads."),
+           "as of `pack_whole`; scratch has ndrt_whole_scratch bytes for each of `slots` threads."),
+    Kernel("pack_whole", "whole_packing", ">out:any data:any",
+           "filters channels window*2 groups",
+           doc="int8 weights (filters, channels of a group, y, x) as `whole_windows` reads them, "
+           "in ndrt_whole_packed bytes: see ndrt_whole_layout.h."),
     Kernel("whole_depthwise", "whole_depthwise",
            ">out:any data:any weights:any >scratch:any bias:s32? shift? scale? scales? added:any? "
            "added_scale?",
@@ -415,10 +416,10 @@ KERNELS: tuple[Kernel, ...] = (
            "rows features columns is_signed:flag per_tensor:flag",
            doc="Rows of floats times 8-bit weights, rounded to 8 bits when they come: int8 around "
            "0, or uint8 from the least number to the greatest; each in its own range, or all in "
-           "one. out (rows, columns) is the int32 sums times both scales, plus bias. Weights as of "
-           "`whole_windows`, scales (columns,); scratch has 3 floats for each row, and then its "
-           "features in 16 bits, padded to an even number. Rows with numbers that are not finite "
-           "give NaN."),
+           "one. out (rows, columns) is the int32 sums times both scales, plus bias. Weights (for "
+           "each NDRT_WHOLE_BLOCK columns: for each 2 features: columns 2), padded with zeros, "
+           "scales (columns,); scratch has 3 floats for each row, and then its features in 16 "
+           "bits, padded to an even number. Rows with numbers that are not finite give NaN."),
     Kernel("lstm_steps", "lstm",
            ">out gates weights hidden cell >cells counts:u8? >states?",
            "steps batch size holds:flag",
@@ -470,7 +471,8 @@ FOLDERS = {
     "random": ("draws",),
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima", "byte_pool"),
-    "gemm": ("skinny_gemm", "packed_gemm", "whole_windows", "dynamic_dense"),
+    "gemm": ("skinny_gemm", "packed_gemm", "whole_windows", "whole_packing",
+             "dynamic_dense"),
     "conv": ("direct_conv", "implicit_gemm", "separable", "whole_depthwise"),
     "rnn": ("lstm",),
 }

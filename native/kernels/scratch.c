@@ -1,5 +1,6 @@
 /* How much scratch kernels need, which Python asks before a call. */
 #include "kernels/conv/ndrt_direct_conv.h"
+#include "kernels/gemm/ndrt_whole_layout.h"
 
 int64_t ndrt_topk_candidates(int64_t n, int64_t k) {
     if (k >= n / 2) return n;
@@ -31,4 +32,23 @@ int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64
     const int64_t pixels = ndrt_separable_ring(data[0], out[0], stride) * data[1] + band;
     const int64_t numbers = ndrt_product(pixels, between, sizeof(float));
     return numbers < 0 ? 0 : numbers / (int64_t)sizeof(float);
+}
+
+int64_t ndrt_whole_packed(const int64_t *window, int64_t channels, int64_t filters,
+                          int64_t groups) {
+    if (!ndrt_are_counts(window, 1) || !ndrt_is_count(channels, 1) || !ndrt_is_count(filters, 1) ||
+        !ndrt_is_count(groups, 1) || filters % groups ||
+        !ndrt_whole_layout_fits(window, channels, filters, groups))
+        return 0;
+    const ndrt_whole_layout l = ndrt_whole_layout_of(window, channels, filters / groups, groups);
+    return ndrt_whole_bytes(&l);
+}
+
+int64_t ndrt_whole_scratch(int64_t numbers) {
+    /* two chunks are copied at a time */
+    const int64_t chunks = ndrt_whole_padded(numbers, 2 * NDRT_WHOLE_CHUNK) / NDRT_WHOLE_CHUNK;
+    const int64_t rows = ndrt_whole_panel(chunks), tiles = rows / NDRT_WHOLE_TILE;
+    /* numbers of a panel may have 16 bits */
+    return (NDRT_WHOLE_TILE * (chunks + 2) + 2 * rows * chunks) * NDRT_WHOLE_CHUNK +
+           tiles * chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(float);
 }

@@ -14,18 +14,17 @@ from ndarray_rt.native import lib
 from ndarray_rt.ops.quantization.ranges import rounded
 from tests.native.helpers import DTYPES, kernel
 
-BLOCK, PANEL = lib.NDRT_WHOLE_BLOCK, lib.NDRT_WHOLE_PANEL
+BLOCK = lib.NDRT_WHOLE_BLOCK
 
 
-def packed(weight: Any, groups: int = 1) -> Any:
-    """(filters, y, x, channels) as the kernel reads it, for each group."""
-    made = []
-    for part in np.split(weight, groups):
-        lines = part.reshape(*part.shape[:2], -1)
-        padded = np.pad(lines, [(0, -len(lines) % BLOCK), (0, 0), (0, lines.shape[2] % 2)])
-        blocks = padded.reshape(len(padded) // BLOCK, BLOCK, padded.shape[1], -1, 2)
-        made.append(blocks.transpose(0, 2, 3, 1, 4))
-    return np.ascontiguousarray(made)
+def pack(weight: Any, groups: int = 1) -> Any:
+    """(filters, y, x, channels) as the kernel reads it, and 7 behind it."""
+    filters, *window, channels = weight.shape
+    made = np.full(lib.ndrt_whole_packed(window, channels, filters, groups) + 1, 7, "i1")
+    kernel(lib.NDRT_KERNEL_PACK_WHOLE, (filters, channels, *window, groups),
+           [made, np.ascontiguousarray(weight.transpose(0, 3, 1, 2))])
+    assert made[-1] == 7
+    return made
 
 
 class Finish(NamedTuple):
@@ -50,16 +49,17 @@ def run(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: Any, 
     """The kernel's result, and 7 behind it."""
     filters, *window, channels = weight.shape
     slots = max(nthreads, 1)
-    wide = window[1] * channels
-    scratch = np.zeros(slots * (PANEL * window[0] * (wide + wide % 2) + lib.NDRT_WHOLE_SLACK), "i2")
+    nbytes = slots * lib.ndrt_whole_scratch(channels * window[0] * window[1])
+    scratch = np.full(nbytes + 1, 99, "i1")
     made = np.full(int(np.prod(data.shape[:1] + out)) * filters + 1, 7, finish.dtype)
     dims = (*data.shape[:1], channels * groups, *data.shape[1:3], filters, *window, *strides,
             *dilate, *pad, *out, groups, data.dtype == np.int8, slots, DTYPES[made.dtype],
             0 if finish.added is None else DTYPES[finish.added.dtype])
     kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims,
-           [made, np.ascontiguousarray(data), packed(weight, groups), scratch, bias, finish.shift,
+           [made, np.ascontiguousarray(data), pack(weight, groups), scratch, bias, finish.shift,
             finish.scale, finish.scales, finish.added, finish.added_scale],
            (*finish.first, *finish.last, *finish.zeros), nthreads)
+    assert scratch[-1] == 99
     return made
 
 
@@ -175,6 +175,35 @@ def test_zero_points(dtype: str, zero: int, size: Any, channels: int, filters: i
     assert made[-1] == 7
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(("i1", "u1")), st.integers(1, 14), st.integers(1, 100), st.integers(1, 40),
+       st.integers(0, 255), st.integers(1, 128), st.integers(0, 3), st.integers(0, 99))
+def test_small_numbers(dtype: str, rows: int, features: int, columns: int, most: int,
+                       most_weight: int, nthreads: int, seed: int) -> None:
+    """Whether 16 bits hold sums of a chunk of products differs from chunk to chunk."""
+    rng = np.random.default_rng(seed)
+    most = most if dtype == "u1" else most // 2
+    data = rng.integers(0 if dtype == "u1" else -most, most + 1, (rows, 1, 1, features))
+    weight = rng.integers(-most_weight, most_weight, (columns, 1, 1, features)).astype("i1")
+    geometry = (1, 1), (1, 1), (0, 0), (1, 1)
+    made = run(data.astype(dtype), weight, None, *geometry, nthreads)
+    want = wanted(data, weight, None, *geometry)
+    np.testing.assert_array_equal(made[:-1].reshape(want.shape), want)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1"])
+@pytest.mark.parametrize(("x", "w"), [(64, 64), (63, 65), (90, 45), (45, 91), (127, 32), (127, 33)])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("lanes", [(0, 1), (2, 3), (0, 1, 2, 3)])
+def test_sums_at_the_ends_of_16_bits(dtype: str, x: int, w: int, sign: int, lanes: Any) -> None:
+    """8 products of a chunk are just what 16 bits hold, or just beyond."""
+    data, weight = np.zeros((6, 1, 1, 8, 4), dtype), np.zeros((16, 1, 1, 8, 4), "i1")
+    data[..., lanes], weight[..., lanes] = x, sign * w
+    made = run(data.reshape(6, 1, 1, 32), weight.reshape(16, 1, 1, 32), None, (1, 1), (1, 1),
+               (0, 0), (1, 1))
+    assert set(made[:-1].tolist()) == {8 * len(lanes) * sign * x * w}
+
+
 @pytest.mark.parametrize("zeros", [(-1, 0), (0.5, 0), (0, 256), (256, 0), (np.nan, 0)])
 def test_refuses_zero_points(zeros: tuple[float, float]) -> None:
     data, weight = np.zeros((1, 1, 1, 2), "u1"), np.zeros((4, 1, 1, 2), "i1")
@@ -204,6 +233,30 @@ def test_a_bias_ends_where_int32_does() -> None:
     weight = np.repeat(weight, 2, 1).reshape(8, 1, 1, 2)
     made = run(data, weight, bias, (1, 1), (1, 1), (0, 0), (1, 1))
     assert made[:-1].tolist() == [2**31 - 1, -2**31, 2 - 2**31, 2**31 - 3, 2**31 - 1, -2**31, 7, -7]
+
+
+def test_what_is_packed() -> None:
+    """Four numbers of a row side by side, for all filters of a block; sums of weights behind."""
+    weight = np.arange(-64, 64, dtype="i1").reshape(4, 2, 2, 8)
+    made = pack(weight, 2)[:-1]
+    depth = 2 * 2 * 8
+    blocks = made[:2 * depth * BLOCK].reshape(2, 2, 4, BLOCK, 4)
+    np.testing.assert_array_equal(
+        blocks[:, :, :, :2].transpose(0, 3, 1, 2, 4).reshape(weight.shape), weight)
+    assert not blocks[:, :, :, 2:].any()
+    sums = made[-2 * BLOCK * 4:].view("i4").reshape(2, BLOCK)
+    np.testing.assert_array_equal(sums[:, :2].reshape(4), weight.sum((1, 2, 3), dtype="i4"))
+
+
+@pytest.mark.parametrize(("at", "value", "error"), [
+    *((at, 0, "a number is out of range") for at in range(5)), (4, 3, "out of range"),
+    (0, 2**31, "out of range"), (1, 2**31 - 2, "more elements than can be")])
+def test_packing_refuses(at: int, value: int, error: str) -> None:
+    dims = [4, 2, *[2**30 if value == 2**31 - 2 else 2] * 2, 2]
+    dims[at] = value
+    with pytest.raises(ParameterError, match=f"pack whole: .*{error}"):
+        kernel(lib.NDRT_KERNEL_PACK_WHOLE, dims, [np.zeros(99, "i4")] * 2)
+    assert lib.ndrt_whole_packed(dims[2:4], dims[1], dims[0], dims[4]) == 0
 
 
 GOOD = [1, 2, 3, 3, 4, 1, 1, 1, 1, 1, 1, 0, 0, 3, 3, 1, 1, 1, lib.NDRT_S32, 0]

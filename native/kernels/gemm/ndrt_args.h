@@ -23,10 +23,8 @@ static inline ndrt_skinny_gemm_args ndrt_read_skinny_gemm(const ndrt_kernel_call
 
 /* Windows over channels-last images of 8-bit numbers: out (images, rows, columns, filters) of kind
  * S32, which are the sums with the bias, or F32, S8 or U8, as in `to_bytes`, plus `out_zero`.
- * `zero` is the number of data that stands for 0. Weights (for each group, for each
- * NDRT_WHOLE_BLOCK filters of it: y, for each 2 of x channels: filters 2), padded with zeros;
- * scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an even
- * number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads. */
+ * `zero` is the number of data that stands for 0. Weights as of `pack_whole`; scratch has
+ * ndrt_whole_scratch bytes for each of `slots` threads. */
 typedef struct {
     void *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
     const float *shift; const float *scale; const float *scales; const void *added;
@@ -55,11 +53,25 @@ static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_
     };
 }
 
+/* int8 weights (filters, channels of a group, y, x) as `whole_windows` reads them, in
+ * ndrt_whole_packed bytes: see ndrt_whole_layout.h. */
+typedef struct {
+    void *out; const void *data; int64_t filters; int64_t channels; const int64_t *window;
+    int64_t groups;
+} ndrt_pack_whole_args;
+static inline ndrt_pack_whole_args ndrt_read_pack_whole(const ndrt_kernel_call *call) {
+    return (ndrt_pack_whole_args){
+        .out = call->data[0], .data = call->data[1], .filters = call->counts[0],
+        .channels = call->counts[1], .window = &call->counts[2], .groups = call->counts[4],
+    };
+}
+
 /* Rows of floats times 8-bit weights, rounded to 8 bits when they come: int8 around 0, or uint8
  * from the least number to the greatest; each in its own range, or all in one. out (rows, columns)
- * is the int32 sums times both scales, plus bias. Weights as of `whole_windows`, scales (columns,);
- * scratch has 3 floats for each row, and then its features in 16 bits, padded to an even number.
- * Rows with numbers that are not finite give NaN. */
+ * is the int32 sums times both scales, plus bias. Weights (for each NDRT_WHOLE_BLOCK columns: for
+ * each 2 features: columns 2), padded with zeros, scales (columns,); scratch has 3 floats for each
+ * row, and then its features in 16 bits, padded to an even number. Rows with numbers that are not
+ * finite give NaN. */
 typedef struct {
     float *out; const float *data; const void *weights; const float *scales; void *scratch;
     const float *bias; int64_t rows; int64_t features; int64_t columns; int is_signed;

@@ -1,226 +1,42 @@
 /* Convolutions and products of 8-bit numbers, in int32: exact, and beyond int32 come round. What
  * becomes of the sums (ndrt_finish.h) is done while they are in the first cache.
  *
- * Rows of data, one for each window, are widened to 16 bits in scratch; two numbers of a row and
- * two of a filter are multiplied and added up at once (vpmaddwd; vpdpwssd, which also adds that to
- * the sum, where there is AVX-512 VNNI), which can not saturate. A tile is 6 rows by two vectors of
- * filters: 12 sums in registers. */
+ * Rows of data, one for each window, are copied to scratch so that a tile (ndrt_whole_tile.h) reads
+ * them one chunk behind the other, and the sums of their squares are found. */
 #include <omp.h>
 #include <string.h>
 
 #include "kernels/ndrt_finish.h"
 #include "ndrt_args.h"
-#include "ndrt_whole_sums.h"
+#include "ndrt_whole_tile.h"
 #include "onednn/ndrt_onednn.h"
 
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_whole_windows_args windows;
 
-enum {
-    BLOCK = NDRT_WHOLE_BLOCK,
-    TILE_ROWS = 6,
-    PANEL_ROWS = NDRT_WHOLE_PANEL, /* they stay in cache while all filters go over them */
-    VECTORS = 2,
-    STEP = NDRT_WHOLE_SLACK /* numbers that are widened at a time */
-};
+enum { BLOCK = NDRT_WHOLE_BLOCK, COLUMNS = VECTORS * LANES, TWO_CHUNKS = 2 * CHUNK };
 
-/* Two numbers in each lane. Written as an instruction, or the compiler reads those of all rows
- * before it multiplies any, and has no registers left for the sums. */
-INLINED sums pair_of(const int16_t *at) {
-    sums x;
-    __asm__ volatile("vpbroadcastd %1, %0" : "=x"(x) : "m"(*(const int16_t (*)[2])at));
-    return x;
-}
-
+/* What threads share, and what each has. */
 typedef struct {
-    int32_t *out;          /* (TILE_ROWS, VECTORS * LANES) */
-    const int16_t *data;   /* rows of `depth` */
-    const int8_t *weights; /* of the first vector: two numbers for each lane at each step */
-    int64_t second;        /* how far behind them those of the second vector are */
-    int64_t depth;
-} tile;
-
-/* All but the tile are constants where this is inlined. */
-INLINED void sum_rows(const tile *t, const int rows, const int vectors, const int is_fused) {
-    sums made[TILE_ROWS][VECTORS];
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) made[r][v] = no_sums();
-    const int8_t *weights = t->weights;
-    for (int64_t k = 0; k < t->depth; k += 2, weights += 2 * BLOCK) {
-        sums w[VECTORS];
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) w[v] = weights_of(weights + v * t->second);
-#pragma GCC unroll 6
-        for (int r = 0; r < rows; r++) {
-            const sums x = pair_of(t->data + r * t->depth + k);
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++)
-                made[r][v] = plus_products(made[r][v], x, w[v], is_fused);
-        }
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-            store_sums(t->out + (r * VECTORS + v) * LANES, made[r][v]);
-}
-
-INLINED void sum_tile(const tile *t, int rows, const int vectors, const int is_fused) {
-    switch (rows) {
-    case 1: sum_rows(t, 1, vectors, is_fused); return;
-    case 2: sum_rows(t, 2, vectors, is_fused); return;
-    case 3: sum_rows(t, 3, vectors, is_fused); return;
-    case 4: sum_rows(t, 4, vectors, is_fused); return;
-    case 5: sum_rows(t, 5, vectors, is_fused); return;
-    default: sum_rows(t, TILE_ROWS, vectors, is_fused);
-    }
-}
-
-typedef void sum_some(const tile *t, int rows);
-static void sum_one(const tile *t, int rows) { sum_tile(t, rows, 1, 0); }
-static void sum_two(const tile *t, int rows) { sum_tile(t, rows, 2, 0); }
-#ifdef __AVX512BW__
-static void sum_one_fused(const tile *t, int rows) { sum_tile(t, rows, 1, 1); }
-static void sum_two_fused(const tile *t, int rows) { sum_tile(t, rows, 2, 1); }
-static sum_some *const sum[][VECTORS] = {{sum_one, sum_two}, {sum_one_fused, sum_two_fused}};
-#else
-static sum_some *const sum[][VECTORS] = {{sum_one, sum_two}, {sum_one, sum_two}};
-#endif
-
-/* ---- rows of data --------------------------------------------------------------------------- */
-
-/* Numbers come in pairs: behind an odd number of them is one that meets a weight of 0. */
-static int64_t pairs(int64_t numbers) { return (numbers + 1) / 2 * 2; }
+    const windows *job;
+    ndrt_whole_layout layout;
+    form of;
+    int turn; /* bits of bytes that are turned, so that these are uint8: of int8 the highest one */
+    int32_t zero; /* the number of these which stands for 0 */
+    const int8_t *weights;
+    const float *limits;
+    const int32_t *column_sums;
+    ndrt_finish finish;
+} convolution;
+typedef struct {
+    uint8_t *lines; /* (TILE_ROWS, chunks CHUNK + TWO_CHUNKS) */
+    uint8_t *data;  /* for each tile of a panel (chunks, rows of the tile, CHUNK), or in 16 bits */
+    float *squares; /* for each tile (chunks, NDRT_WHOLE_BOUNDS) */
+} space;
 
 /* Of a group. */
 static int64_t channels_of(const windows *job) { return job->channels / job->groups; }
 static int64_t filters_of(const windows *job) { return job->filters / job->groups; }
-
-/* Numbers of a line of a window. */
-static int64_t line_of(const windows *job) { return pairs(job->window[1] * channels_of(job)); }
-
-static int64_t depth_of(const windows *job) { return job->window[0] * line_of(job); }
-
-/* Of rows: what they have in common. */
-typedef struct {
-    int64_t line, wide; /* numbers of a line of a window, with and without what pairs them */
-    int64_t channels;   /* of a group, and the first one's place */
-    int64_t first_channel;
-    int64_t total; /* numbers of data */
-    int16_t zero;  /* the number of data that stands for 0 */
-} lines;
-
-/* Widens `n` numbers from `from` on, less the zero point. 16 at a time, so that up to 15 more are
- * written. */
-INLINED void widen(int16_t *out, const void *data, int64_t from, int64_t n, const lines *of,
-                   const int is_signed) {
-    const int8_t *s8 = (const int8_t *)data + from;
-    const uint8_t *u8 = (const uint8_t *)data + from;
-    const __m256i zeros = _mm256_set1_epi16(of->zero);
-    int64_t i = 0;
-    for (; i < n && from + i + STEP <= of->total; i += STEP) {
-        const __m128i few = _mm_loadu_si128((const __m128i *)(u8 + i));
-        const __m256i wide = is_signed ? _mm256_cvtepi8_epi16(few) : _mm256_cvtepu8_epi16(few);
-        _mm256_storeu_si256((__m256i *)(out + i), _mm256_sub_epi16(wide, zeros));
-    }
-    for (; i < n; i++) out[i] = (int16_t)((is_signed ? s8[i] : u8[i]) - of->zero);
-}
-
-/* An output. */
-typedef struct {
-    int64_t image, row, column;
-} place_of;
-
-/* What the window of an output meets; what lies in the padding is 0. From its beginning to its end,
- * so that what is written too much is written again. */
-INLINED void gather_row(const windows *job, const lines *of, const place_of *at, int16_t *row,
-                        const int is_signed) {
-    const int64_t channels = of->channels;
-    const int64_t first = at->column * job->stride[1] - job->pad[1];
-    const int is_inside = job->groups == 1 && job->dilate[1] == 1 && first >= 0 &&
-                          first + job->window[1] <= job->width;
-    int64_t y = at->row * job->stride[0] - job->pad[0];
-    for (int64_t j = 0; j < job->window[0]; j++, row += of->line, y += job->dilate[0]) {
-        const int64_t begin = (at->image * job->height + y) * job->width;
-        if (y < 0 || y >= job->height) {
-            memset(row, 0, (size_t)of->line * sizeof *row);
-            continue;
-        }
-        if (is_inside) {
-            widen(row, job->data, (begin + first) * channels, of->wide, of, is_signed);
-        } else {
-            for (int64_t i = 0; i < job->window[1]; i++) {
-                const int64_t x = first + i * job->dilate[1];
-                if (x < 0 || x >= job->width)
-                    memset(row + i * channels, 0, (size_t)channels * sizeof *row);
-                else
-                    widen(row + i * channels, job->data,
-                          (begin + x) * job->channels + of->first_channel, channels, of, is_signed);
-            }
-        }
-        if (of->wide < of->line) row[of->wide] = 0;
-    }
-}
-
-INLINED void gather_rows(const windows *job, int64_t group, int64_t place, int64_t rows,
-                         int16_t *scratch, const int is_signed) {
-    const lines of = {.line = line_of(job),
-                      .wide = job->window[1] * channels_of(job),
-                      .channels = channels_of(job),
-                      .first_channel = group * channels_of(job),
-                      .total = job->images * job->height * job->width * job->channels,
-                      .zero = (int16_t)job->zero};
-    const int64_t depth = depth_of(job);
-    place_of at = {.image = place / job->columns / job->rows,
-                   .row = place / job->columns % job->rows,
-                   .column = place % job->columns};
-    for (int64_t r = 0; r < rows; r++, scratch += depth) {
-        gather_row(job, &of, &at, scratch, is_signed);
-        if (++at.column < job->columns) continue;
-        at.column = 0;
-        if (++at.row < job->rows) continue;
-        at.row = 0;
-        at.image++;
-    }
-}
-
-/* ---- panels --------------------------------------------------------------------------------- */
-
-static ndrt_finish finish_of(const windows *job) {
-    ndrt_finish f = NDRT_FINISH_ARGS(job);
-    f.zero = job->out_zero;
-    return ndrt_with_bends(f);
-}
-
-static void compute_panel(const windows *job, const ndrt_finish *f, int64_t group, int64_t place,
-                          int64_t rows, int16_t *scratch) {
-    const int64_t depth = depth_of(job), step = VECTORS * LANES, filters = filters_of(job);
-    const int64_t padded = (filters + BLOCK - 1) / BLOCK * BLOCK;
-    const int8_t *weights = (const int8_t *)job->weights + group * padded * depth;
-    int32_t made[TILE_ROWS * VECTORS * LANES] = {0};
-    sum_some *const *sums_of = sum[ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) != 0];
-    if (job->is_signed)
-        gather_rows(job, group, place, rows, scratch, 1);
-    else
-        gather_rows(job, group, place, rows, scratch, 0);
-    for (int64_t first = 0; first < filters; first += step) {
-        const int64_t left = filters - first, column = group * filters + first;
-        const int count = left < step ? (int)left : (int)step;
-        tile t = {.out = made,
-                  .weights = weights + first * depth,
-                  .second = (int)LANES == BLOCK ? depth * BLOCK : 2 * LANES,
-                  .depth = depth};
-        for (int64_t r = 0; r < rows; r += TILE_ROWS) {
-            const int some = rows - r < TILE_ROWS ? (int)(rows - r) : TILE_ROWS;
-            t.data = scratch + r * depth;
-            sums_of[count > LANES](&t, some);
-            ndrt_finish_tile(f, made, step, some, (place + r) * job->filters + column, job->filters,
-                             column, count);
-        }
-    }
-}
 
 static int64_t places_of(const windows *job) {
     return ndrt_product(job->images, job->rows, job->columns);
@@ -230,12 +46,244 @@ static int64_t data_of(const windows *job) {
     return ndrt_product(ndrt_product(job->images, job->height, job->width), job->channels, 1);
 }
 
+/* ---- rows of data --------------------------------------------------------------------------- */
+
+/* An output. */
+typedef struct {
+    int64_t image, row, column;
+} place_of;
+
+static void step_on(const windows *job, place_of *at) {
+    if (++at->column < job->columns) return;
+    at->column = 0;
+    if (++at->row < job->rows) return;
+    at->row = 0;
+    at->image++;
+}
+
+/* `n` numbers of the data from `from` on. 16 at a time, so that up to 15 more are written. */
+INLINED void copy_numbers(uint8_t *out, const windows *job, int64_t from, int64_t n,
+                          int64_t total) {
+    const uint8_t *data = (const uint8_t *)job->data + from;
+    int64_t i = 0;
+    for (; i < n && from + i + TWO_CHUNKS <= total; i += TWO_CHUNKS)
+        _mm_storeu_si128((__m128i *)(out + i), _mm_loadu_si128((const __m128i *)(data + i)));
+    for (; i < n; i++) out[i] = data[i];
+}
+
+/* What the window of an output meets; what lies in the padding stands for 0. From its beginning to
+ * its end, so that what is written too much is written again. */
+static void gather_row(const convolution *c, int64_t group, const place_of *at, uint8_t *row) {
+    const windows *job = c->job;
+    const int64_t channels = channels_of(job), wide = job->window[1] * channels;
+    const int64_t total = data_of(job);
+    const int64_t first = at->column * job->stride[1] - job->pad[1];
+    const int is_inside = job->groups == 1 && job->dilate[1] == 1 && first >= 0 &&
+                          first + job->window[1] <= job->width;
+    const int zero = (int)job->zero;
+    int64_t y = at->row * job->stride[0] - job->pad[0];
+    for (int64_t j = 0; j < job->window[0]; j++, row += wide, y += job->dilate[0]) {
+        const int64_t begin = (at->image * job->height + y) * job->width;
+        if (y < 0 || y >= job->height) {
+            memset(row, zero, (size_t)wide);
+        } else if (is_inside) {
+            copy_numbers(row, job, (begin + first) * channels, wide, total);
+        } else {
+            for (int64_t i = 0; i < job->window[1]; i++) {
+                const int64_t x = first + i * job->dilate[1];
+                if (x < 0 || x >= job->width)
+                    memset(row + i * channels, zero, (size_t)channels);
+                else
+                    copy_numbers(row + i * channels, job,
+                                 (begin + x) * job->channels + group * channels, channels, total);
+            }
+        }
+    }
+}
+
+/* Where the row of an output is read: in the data itself where a window is one pixel of it. */
+static const uint8_t *row_of(const convolution *c, int64_t group, const place_of *at,
+                             uint8_t *line) {
+    const windows *job = c->job;
+    const int64_t y = at->row * job->stride[0] - job->pad[0];
+    const int64_t x = at->column * job->stride[1] - job->pad[1];
+    if (job->window[0] == 1 && job->window[1] == 1 && y >= 0 && y < job->height && x >= 0 &&
+        x < job->width) {
+        const int64_t pixel = (at->image * job->height + y) * job->width + x;
+        return (const uint8_t *)job->data + pixel * job->channels + group * channels_of(job);
+    }
+    gather_row(c, group, at, line);
+    return line;
+}
+
+/* The greatest sums of squares of rows of two chunks, for each: of the numbers that a sum of 16
+ * bits is made of (two sums, the same again), and of pairs of them. */
+typedef struct {
+    __m256i all, pairs;
+} squares;
+
+INLINED void take_in(squares *most, __m128i few) {
+    const __m256i x = _mm256_cvtepu8_epi16(few);
+    const __m256i pairs = _mm256_madd_epi16(x, x);
+    const __m256i all = _mm256_add_epi32(pairs, _mm256_shuffle_epi32(pairs, 0x4e));
+    most->pairs = _mm256_max_epi32(most->pairs, pairs);
+    most->all = _mm256_max_epi32(most->all, all);
+}
+
+/* NDRT_WHOLE_BOUNDS of each. */
+INLINED void put_squares(const squares *most, float *out) {
+    const __m256i pairs = _mm256_max_epi32(most->pairs, _mm256_shuffle_epi32(most->pairs, 0x4e));
+    const __m256i both = _mm256_unpacklo_epi32(most->all, pairs);
+    const __m256i found =
+        _mm256_permute4x64_epi64(_mm256_max_epi32(both, _mm256_shuffle_epi32(both, 0x4e)), 0x08);
+    _mm_storeu_ps(out, _mm_cvtepi32_ps(_mm256_castsi256_si128(found)));
+}
+
+/* Of each quad numbers 0 and 2, and 1 and 3, of which one is `zero`. */
+INLINED void put_widened(__m128i few, __m128i zero, uint8_t *first, uint8_t *second) {
+    const __m128i even = _mm_sub_epi16(_mm_and_si128(few, _mm_set1_epi16(UINT8_MAX)), zero);
+    const __m128i odd = _mm_sub_epi16(_mm_srli_epi16(few, 8), zero);
+    _mm_storeu_si128((__m128i *)first, _mm_unpacklo_epi32(even, odd));
+    _mm_storeu_si128((__m128i *)second, _mm_unpackhi_epi32(even, odd));
+}
+
+/* One chunk of each row behind the other, two at a time. */
+INLINED void spread_rows(const convolution *c, const uint8_t *const *from, int rows,
+                         int64_t numbers, uint8_t *out, float *bounds, const form of) {
+    const __m128i turn = _mm_set1_epi8((char)c->turn);
+    const __m128i zero = _mm_set1_epi16((int16_t)c->zero);
+    const int size = of == WIDENED ? 2 * CHUNK : CHUNK;
+    for (int64_t k = 0; k < numbers; k += TWO_CHUNKS, bounds += 2 * NDRT_WHOLE_BOUNDS) {
+        squares most = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        for (int r = 0; r < rows; r++, out += size) {
+            __m128i few;
+            if (k + TWO_CHUNKS <= numbers) {
+                few = _mm_loadu_si128((const __m128i *)(from[r] + k));
+            } else {
+                uint8_t rest[TWO_CHUNKS] = {0};
+                memcpy(rest, from[r] + k, (size_t)(numbers - k));
+                few = _mm_loadu_si128((const __m128i *)rest);
+            }
+            few = _mm_xor_si128(few, turn);
+            if (of == WIDENED) {
+                put_widened(few, zero, out, out + rows * size);
+                continue;
+            }
+            _mm_storel_epi64((__m128i *)out, few);
+            _mm_storeh_pd((double *)(out + rows * size), _mm_castsi128_pd(few));
+            if (of == BYTES) take_in(&most, few);
+        }
+        out += rows * size;
+        if (of == BYTES) put_squares(&most, bounds);
+    }
+}
+
+/* Rows are shared out evenly to tiles: `longer` of these have one more than `rows`. */
+typedef struct {
+    int tiles, rows, longer;
+} panel;
+
+static panel panel_of(int64_t rows) {
+    const int64_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    return (panel){(int)tiles, (int)(rows / tiles), (int)(rows % tiles)};
+}
+
+/* Two are copied at a time. */
+static int64_t even_chunks(const convolution *c) { return (c->layout.chunks + 1) / 2 * 2; }
+
+static int64_t row_bytes(const convolution *c) {
+    return even_chunks(c) * CHUNK * (c->of == WIDENED ? 2 : 1);
+}
+
+static void gather_panel(const convolution *c, const space *to, int64_t group, int64_t place,
+                         const panel *p) {
+    const windows *job = c->job;
+    const int64_t chunks = even_chunks(c);
+    const int64_t numbers = c->layout.numbers;
+    place_of at = {.image = place / job->columns / job->rows,
+                   .row = place / job->columns % job->rows,
+                   .column = place % job->columns};
+    uint8_t *data = to->data;
+    for (int i = 0; i < p->tiles; i++) {
+        const int some = p->rows + (i < p->longer);
+        const uint8_t *from[TILE_ROWS];
+        for (int r = 0; r < some; r++) {
+            from[r] = row_of(c, group, &at, to->lines + r * (chunks + 2) * CHUNK);
+            step_on(job, &at);
+        }
+        float *bounds = to->squares + i * chunks * NDRT_WHOLE_BOUNDS;
+        switch (c->of) {
+        case BYTES: spread_rows(c, from, some, numbers, data, bounds, BYTES); break;
+        case WIDENED: spread_rows(c, from, some, numbers, data, bounds, WIDENED); break;
+        default: spread_rows(c, from, some, numbers, data, bounds, BY_VNNI);
+        }
+        data += some * row_bytes(c);
+    }
+}
+
+/* ---- panels --------------------------------------------------------------------------------- */
+
+/* Takes off what the number that stands for 0 has added. */
+static void take_off(int32_t *made, int rows, int columns, const int32_t *column_sums,
+                     int32_t zero) {
+    for (int r = 0; r < rows; r++, made += COLUMNS)
+#pragma omp simd
+        for (int i = 0; i < columns; i++)
+            made[i] = (int32_t)((uint32_t)made[i] - (uint32_t)column_sums[i] * (uint32_t)zero);
+}
+
+/* Filters of a group from block `block` up to `block_end`. */
+static void compute_panel(const convolution *c, const space *from, int64_t group, int64_t block,
+                          int64_t block_end, int64_t place, const panel *p) {
+    const windows *job = c->job;
+    const ndrt_whole_layout *l = &c->layout;
+    const int64_t filters = filters_of(job), before = l->blocks / job->groups * group;
+    const int64_t end = block_end * BLOCK < filters ? block_end * BLOCK : filters;
+    int32_t made[TILE_ROWS * COLUMNS] = {0};
+    for (int64_t first = block * BLOCK; first < end; first += COLUMNS) {
+        const int64_t left = end - first, column = group * filters + first;
+        const int64_t at = before * BLOCK + first;
+        const int count = left < COLUMNS ? (int)left : COLUMNS;
+        tile t = {.out = made,
+                  .weights = c->weights + at * l->chunks * CHUNK,
+                  .ahead = c->weights + (at + COLUMNS) * l->chunks * CHUNK,
+                  .limits = c->limits + at / BLOCK * l->chunks * NDRT_WHOLE_BOUNDS,
+                  .second = (int)LANES == BLOCK ? l->chunks * CHUNK * BLOCK : LANES * QUAD,
+                  .second_limits = l->chunks * NDRT_WHOLE_BOUNDS,
+                  .chunks = l->chunks};
+        int64_t out = place * job->filters + column;
+        t.data = from->data;
+        t.squares = from->squares;
+        for (int i = 0; i < p->tiles; i++) {
+            const int some = p->rows + (i < p->longer);
+            sum[c->of][count > LANES](&t, some);
+            if (c->zero && c->of == BY_VNNI)
+                take_off(made, some, count, c->column_sums + at, c->zero);
+            ndrt_finish_tile(&c->finish, made, COLUMNS, some, out, job->filters, column, count);
+            out += some * job->filters;
+            t.data += some * row_bytes(c);
+            t.squares += even_chunks(c) * NDRT_WHOLE_BOUNDS;
+            t.ahead += l->chunks * CACHE_LINE;
+        }
+    }
+}
+
 /* ---- the family ----------------------------------------------------------------------------- */
 
 /* A whole number that 8 bits hold. */
 static int is_whole(float x, int is_signed) {
     const float least = is_signed ? INT8_MIN : 0;
     return x >= least && x <= least + UINT8_MAX && x == rintf(x);
+}
+
+static ndrt_finish finish_of(const windows *job) {
+    ndrt_finish f = NDRT_FINISH_ARGS(job);
+    f.zero = job->out_zero;
+    return ndrt_with_bends(f);
+}
+
+static ndrt_whole_layout layout_of(const windows *job) {
+    return ndrt_whole_layout_of(job->window, channels_of(job), filters_of(job), job->groups);
 }
 
 static ndrt_status check(kernel_call *call) {
@@ -258,37 +306,69 @@ static ndrt_status check(kernel_call *call) {
                          (double)job.out_zero);
     if (!job.added != !job.added_scale)
         return ndrt_fail(NDRT_INVALID, "whole windows: a summand without its scale");
-    const int64_t wide = ndrt_product(job.window[1], channels_of(&job), 1);
-    const int64_t area = wide < 0 ? -1 : ndrt_product(job.window[0], pairs(wide), 1);
-    if (area < 0 || data_of(&job) < 0 || ndrt_product(area, PANEL_ROWS + 1, job.slots) < 0 ||
-        ndrt_product(area, job.filters + BLOCK, job.groups) < 0 || places_of(&job) < 0 ||
+    if (data_of(&job) < 0 || places_of(&job) < 0 ||
+        !ndrt_whole_layout_fits(job.window, channels_of(&job), job.filters, job.groups) ||
+        ndrt_product(ndrt_whole_scratch(layout_of(&job).chunks * CHUNK), job.slots, 1) < 0 ||
         ndrt_product(places_of(&job), job.filters, sizeof(int32_t)) < 0)
         return ndrt_fail(NDRT_INVALID, "whole windows: more elements than can be");
     return places_of(&job) ? ndrt_need_arrays(call, 4) : NDRT_OK;
 }
 
+/* Fewer threads than there is room for share out the rows, or, if weights are more than data, the
+ * blocks of filters of each group. */
+static int shares_blocks(const windows *job) {
+    return places_of(job) < filters_of(job) && job->filters / job->groups / BLOCK >= job->slots;
+}
+
 static int threads(kernel_call *call) {
     const windows job = ndrt_read_whole_windows(call);
-    const int64_t work = ndrt_product(places_of(&job), depth_of(&job), job.filters);
+    const int64_t work = ndrt_product(places_of(&job), layout_of(&job).chunks * CHUNK, job.filters);
     const int nthreads = ndrt_team_for(call, ndrt_product_work(work, 0));
     return nthreads < job.slots ? nthreads : job.slots;
 }
 
+static void compute_part(const convolution *c, const space *own, int64_t block, int64_t block_end,
+                         int64_t place, int64_t place_end) {
+    const int64_t most = ndrt_whole_panel(even_chunks(c));
+    const int64_t panels = (place_end - place + most - 1) / most;
+    for (int64_t p = 0; p < panels; p++) {
+        const int64_t from = place + (place_end - place) * p / panels;
+        const panel some = panel_of(place + (place_end - place) * (p + 1) / panels - from);
+        for (int64_t group = 0; group < c->job->groups; group++) {
+            gather_panel(c, own, group, from, &some);
+            compute_panel(c, own, group, block, block_end, from, &some);
+        }
+    }
+}
+
 static ndrt_status execute(kernel_call *call, int nthreads) {
     const windows job = ndrt_read_whole_windows(call);
-    const int64_t places = places_of(&job), numbers = depth_of(&job) * PANEL_ROWS + STEP;
-    const int64_t panels = (places + PANEL_ROWS - 1) / PANEL_ROWS;
-    ndrt_finish f = finish_of(&job);
-    if (job.added_scale) f.added_scale = *job.added_scale;
+    const ndrt_whole_layout l = layout_of(&job);
+    const int64_t places = places_of(&job), blocks = l.blocks / job.groups;
+    const char *packed = job.weights;
+    convolution c = {.job = &job,
+                     .layout = l,
+                     .turn = job.is_signed ? INT8_MIN : 0,
+                     .zero = (int32_t)job.zero - (job.is_signed ? INT8_MIN : 0),
+                     .weights = (const int8_t *)packed,
+                     .limits = (const float *)(packed + ndrt_whole_limits(&l)),
+                     .column_sums = (const int32_t *)(packed + ndrt_whole_column_sums(&l)),
+                     .finish = finish_of(&job)};
+    c.of = (int)LANES == BLOCK && ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) ? BY_VNNI
+           : c.zero                                                  ? WIDENED
+                                                                     : BYTES;
+    if (job.added_scale) c.finish.added_scale = *job.added_scale;
+    const int over_blocks = shares_blocks(&job);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) {
-        int16_t *scratch = (int16_t *)job.scratch + i * numbers;
-        for (int64_t p = panels * i / nthreads; p < panels * (i + 1) / nthreads; p++) {
-            const int64_t place = p * PANEL_ROWS, left = places - place;
-            const int64_t rows = left < PANEL_ROWS ? left : PANEL_ROWS;
-            for (int64_t group = 0; group < job.groups; group++)
-                compute_panel(&job, &f, group, place, rows, scratch);
-        }
+        uint8_t *scratch = (uint8_t *)job.scratch + i * ndrt_whole_scratch(l.chunks * CHUNK);
+        const int64_t chunks = even_chunks(&c), lines = TILE_ROWS * (chunks + 2) * CHUNK;
+        space own = {.lines = scratch, .data = scratch + lines};
+        own.squares = (float *)(own.data + ndrt_whole_panel(chunks) * chunks * 2 * CHUNK);
+        if (over_blocks)
+            compute_part(&c, &own, blocks * i / nthreads, blocks * (i + 1) / nthreads, 0, places);
+        else
+            compute_part(&c, &own, 0, blocks, places * i / nthreads, places * (i + 1) / nthreads);
     }
     return NDRT_OK;
 }

@@ -32,6 +32,7 @@ extern const ndrt_family ndrt_family_maxima;
 extern const ndrt_family ndrt_family_byte_pool;
 extern const ndrt_family ndrt_family_skinny_gemm;
 extern const ndrt_family ndrt_family_whole_windows;
+extern const ndrt_family ndrt_family_whole_packing;
 extern const ndrt_family ndrt_family_whole_depthwise;
 extern const ndrt_family ndrt_family_dynamic_dense;
 extern const ndrt_family ndrt_family_lstm;
@@ -163,6 +164,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_POOL_BYTES] = &ndrt_family_byte_pool, \
     [NDRT_KERNEL_SKINNY_GEMM] = &ndrt_family_skinny_gemm, \
     [NDRT_KERNEL_WHOLE_WINDOWS] = &ndrt_family_whole_windows, \
+    [NDRT_KERNEL_PACK_WHOLE] = &ndrt_family_whole_packing, \
     [NDRT_KERNEL_WHOLE_DEPTHWISE] = &ndrt_family_whole_depthwise, \
     [NDRT_KERNEL_DYNAMIC_DENSE] = &ndrt_family_dynamic_dense, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \

@@ -20,11 +20,10 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.registry import Shape
-from ...storage.desc import channels_last_desc, default_desc, strided_desc, tagged_desc
+from ...storage.desc import channels_last_desc, default_desc, strided_desc
 from ...storage.kernels.conv import whole_depthwise
 from ...storage.kernels.elementwise import product_range, whole_bias
-from ...storage.kernels.gemm import whole_windows
-from ...storage.reorder import reorder_mem
+from ...storage.kernels.gemm import pack_whole, whole_windows
 from ...storage.stream import Mem, Stream
 from ..nn.conv_geometry import Geometry
 from ..nn.convolution import ConvolutionParams
@@ -35,7 +34,6 @@ from .ranges import WHOLE
 PIXEL = Geometry((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), 1)
 END = default_desc(FLOAT32, (1,))
 BLOCK = lib.NDRT_WHOLE_BLOCK
-WEIGHTS = f"AcdB{BLOCK}a2b"
 
 
 def refuses_conv(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
@@ -118,7 +116,7 @@ def write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDAr
     """Sums of products, with a bias of int32, and what becomes of them."""
     layout = channels_last_desc
     is_depthwise = has_own_filters(p, weight)
-    packed = _by_places(ctx, weight) if is_depthwise else _packed_lines(ctx, weight, p.num_group)
+    packed = _by_places(ctx, weight) if is_depthwise else _packed(ctx, weight, p.num_group)
     compute = _run_depthwise if is_depthwise else _run
     x = get_data_reorder(data, layout(data.dtype, data.shape), ctx.stream)
     with out.open(layout(out.array.dtype, out.shape), ctx.stream) as y:
@@ -128,7 +126,7 @@ def write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDAr
 def write_linear_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDArray,
                       bias: NDArray | None, out: Output, linear: Linear) -> None:
     """A convolution with zero points; bias is int32."""
-    packed = _packed_lines(ctx, weight, p.num_group)
+    packed = _packed(ctx, weight, p.num_group)
     summand = None if bias is None else get_default(bias, ctx.stream)
     x = get_data_reorder(data, channels_last_desc(data.dtype, data.shape), ctx.stream)
     with out.open(channels_last_desc(out.array.dtype, out.shape), ctx.stream) as y:
@@ -166,7 +164,7 @@ def write_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, weight: 
                 bias: Mem | None, out: Output, finish: Finish = SUMS) -> None:
     """The same of rows."""
     rows, features = matrix(p, data.shape)
-    packed = weights(ctx, weight, tagged_desc(INT8, (p.num_hidden, features, 1, 1), WEIGHTS))
+    packed = _packed(ctx, weight)
     x = get_default(data, ctx.stream)
     with out.open(default_desc(out.array.dtype, out.shape), ctx.stream) as y:
         _run(ctx, y, x, packed, bias, (rows, features, 1, 1), PIXEL, (rows, p.num_hidden, 1, 1),
@@ -177,7 +175,7 @@ def write_linear_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, w
                        bias: NDArray | None, out: Output, linear: Linear) -> None:
     """A dense layer with zero points; bias is int32."""
     rows, features = matrix(p, data.shape)
-    packed = weights(ctx, weight, tagged_desc(INT8, (p.num_hidden, features, 1, 1), WEIGHTS))
+    packed = _packed(ctx, weight)
     summand = None if bias is None else get_default(bias, ctx.stream)
     x = get_default(data, ctx.stream)
     with out.open(default_desc(out.array.dtype, out.shape), ctx.stream) as y:
@@ -190,32 +188,21 @@ def dense_range(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], low
     _write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[ins[0].dtype], low, high)
 
 
-def _packed_lines(ctx: OpContext, weight: NDArray, groups: int) -> Mem:
-    """Blocks of filters of a group, in which the channels of a line of the window stand one behind
-    the other: pairs of an odd number of channels reach over two pixels."""
-    filters, channels, height, width = weight.shape
-    of_group = filters // groups
-    is_plain = channels % 2 == 0 or width == 1
-    if is_plain and (groups == 1 or of_group % BLOCK == 0):
-        return weights(ctx, weight, tagged_desc(INT8, weight.shape, WEIGHTS))
-    dims = ((of_group, channels, height, width) if is_plain
-            else (of_group, width * channels, height, 1))
-    made = tagged_desc(INT8, dims, WEIGHTS)
-    whole = default_desc(INT8, (groups * made.nbytes,))
-    line = width * channels
-    given = (strided_desc(INT8, dims, (height * line, 1, line, channels)) if is_plain
-             else strided_desc(INT8, dims, (height * line, 1, line, 1)))
+def _packed(ctx: OpContext, weight: NDArray, groups: int = 1) -> Mem:
+    """Weights, (filters, channels) or with a window, as the kernel reads them."""
+    filters, channels, *window = (*weight.shape, 1, 1)[:4]
+    nbytes = lib.ndrt_whole_packed(window, channels, filters, groups)
+    if not 0 < nbytes < 1 << 31:
+        raise Unsupported(f"weights of shape {weight.shape}")
+    made = default_desc(INT8, (nbytes,))
 
     def fill(stream: Stream, packed: Mem) -> None:
-        last = stream.scratch(channels_last_desc(INT8, weight.shape))
-        reorder_mem(stream, get_default(weight, stream), last)
-        for group in range(groups):
-            reorder_mem(stream, last.behind(group * of_group * height * line).as_desc(given),
-                        packed.behind(group * made.nbytes).as_desc(made))
+        stream.kernel(pack_whole(
+            out=packed, data=get_default(weight, stream), filters=filters, channels=channels,
+            window=window, groups=groups))
     if ctx.packed is not None and ctx.is_constant(weight):
-        return ctx.packed.made(weight, f"lines of windows, {groups} groups", whole, ctx.stream,
-                               fill)
-    packed = ctx.stream.scratch(whole)
+        return ctx.packed.made(weight, f"whole windows, {groups} groups", made, ctx.stream, fill)
+    packed = ctx.stream.scratch(made)
     fill(ctx.stream, packed)
     return packed
 
@@ -243,14 +230,11 @@ def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray], data: NDArray) -> 
 def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,
          geo: Geometry, out: Shape, finish: Finish, zero: int = 0, out_zero: int = 0) -> None:
     images, channels, height, width = data
-    line = geo.kernel[1] * (channels // geo.groups)
-    depth = geo.kernel[0] * (line + line % 2)
-    slots = min(lib.ndrt_threads_get(), images * out[2] * out[3])
-    numbers = slots * (lib.NDRT_WHOLE_PANEL * depth + lib.NDRT_WHOLE_SLACK)
-    if numbers >= 1 << 31:
-        raise Unsupported(f"windows over {depth} numbers")
-    # of 16 bits, two of them in an int32
-    scratch = ctx.stream.scratch(default_desc(INT32, (numbers // 2,)))
+    numbers, slots = prod(geo.kernel) * (channels // geo.groups), lib.ndrt_threads_get()
+    nbytes = slots * lib.ndrt_whole_scratch(numbers)
+    if nbytes >= 1 << 31:
+        raise Unsupported(f"windows over {numbers} numbers")
+    scratch = ctx.stream.scratch(default_desc(INT8, (nbytes,)))
     ctx.kernel(whole_windows(
         out=y, data=x, weights=packed, bias=bias, scratch=scratch, **_finishing(finish),
         images=images, channels=channels, height=height, width=width, filters=out[1],

@@ -31,10 +31,8 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
                   out_zero: float = 0.0) -> KernelCall:
     """Windows over channels-last images of 8-bit numbers: out (images, rows, columns, filters) of
     kind S32, which are the sums with the bias, or F32, S8 or U8, as in `to_bytes`, plus `out_zero`.
-    `zero` is the number of data that stands for 0. Weights (for each group, for each
-    NDRT_WHOLE_BLOCK filters of it: y, for each 2 of x channels: filters 2), padded with zeros;
-    scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an even
-    number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads."""
+    `zero` is the number of data that stands for 0. Weights as of `pack_whole`; scratch has
+    ndrt_whole_scratch bytes for each of `slots` threads."""
     assert len(window) == 2
     assert len(stride) == 2
     assert len(dilate) == 2
@@ -46,14 +44,24 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
                       last_high, zero, out_zero))
 
 
+def pack_whole(*, out: Mem, data: Mem, filters: int, channels: int, window: Sequence[int],
+               groups: int) -> KernelCall:
+    """int8 weights (filters, channels of a group, y, x) as `whole_windows` reads them, in
+    ndrt_whole_packed bytes: see ndrt_whole_layout.h."""
+    assert len(window) == 2
+    return KernelCall(lib.NDRT_KERNEL_PACK_WHOLE, (out, data), (filters, channels, *window, groups),
+                      ())
+
+
 def dynamic_dense(*, out: Mem, data: Mem, weights: Mem, scales: Mem, scratch: Mem,
                   bias: Mem | None = None, rows: int, features: int, columns: int, is_signed: bool,
                   per_tensor: bool) -> KernelCall:
     """Rows of floats times 8-bit weights, rounded to 8 bits when they come: int8 around 0, or uint8
     from the least number to the greatest; each in its own range, or all in one. out (rows, columns)
-    is the int32 sums times both scales, plus bias. Weights as of `whole_windows`, scales
-    (columns,); scratch has 3 floats for each row, and then its features in 16 bits, padded to an
-    even number. Rows with numbers that are not finite give NaN."""
+    is the int32 sums times both scales, plus bias. Weights (for each NDRT_WHOLE_BLOCK columns: for
+    each 2 features: columns 2), padded with zeros, scales (columns,); scratch has 3 floats for each
+    row, and then its features in 16 bits, padded to an even number. Rows with numbers that are not
+    finite give NaN."""
     return KernelCall(lib.NDRT_KERNEL_DYNAMIC_DENSE, (out, data, weights, scales, scratch, bias),
                       (rows, features, columns, is_signed, per_tensor), ())
 

@@ -1,0 +1,71 @@
+/* How weights of 8 bits lie in memory for NDRT_KERNEL_WHOLE_WINDOWS, and what is kept of them.
+ *
+ * For each group and block of its filters: rows of a window, as numbers of which each 4 stand side
+ * by side for all filters of the block, padded to whole chunks of 2 times 4. Behind all blocks, for
+ * each of them and each chunk, two bounds of data (whole_packing.c); and behind these the sum of
+ * the weights of each filter. */
+#ifndef NDRT_WHOLE_LAYOUT_H
+#define NDRT_WHOLE_LAYOUT_H
+
+#include "kernels/ndrt_kernel.h"
+
+enum {
+    NDRT_WHOLE_QUAD = 4,                    /* numbers of a row that stand side by side */
+    NDRT_WHOLE_CHUNK = 2 * NDRT_WHOLE_QUAD, /* that are added up in 16 bits */
+    NDRT_WHOLE_BOUNDS = 2,                  /* of a chunk: of all products of a sum, of pairs */
+    NDRT_WHOLE_TILE = 6,                    /* rows that are computed at a time */
+    NDRT_WHOLE_ROWS = 192,                  /* that stay in the caches, at most and at least */
+    NDRT_WHOLE_LEAST_ROWS = 24
+};
+
+typedef struct {
+    int64_t numbers; /* of a window */
+    int64_t chunks;
+    int64_t blocks; /* of filters, of all groups */
+} ndrt_whole_layout;
+
+static inline int64_t ndrt_whole_padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* Of windows over `channels` of a group, which has `filters`. */
+static inline ndrt_whole_layout ndrt_whole_layout_of(const int64_t window[2], int64_t channels,
+                                                     int64_t filters, int64_t groups) {
+    const int64_t numbers = window[0] * window[1] * channels;
+    return (ndrt_whole_layout){
+        .numbers = numbers,
+        .chunks = ndrt_whole_padded(numbers, NDRT_WHOLE_CHUNK) / NDRT_WHOLE_CHUNK,
+        .blocks = groups * ((filters + NDRT_WHOLE_BLOCK - 1) / NDRT_WHOLE_BLOCK),
+    };
+}
+
+/* Whether that, and memory for it, can be. */
+static inline int ndrt_whole_layout_fits(const int64_t window[2], int64_t channels, int64_t filters,
+                                         int64_t groups) {
+    const int64_t numbers = ndrt_product(window[0], window[1], channels);
+    if (numbers < 0 || numbers > INT64_MAX - 4 * NDRT_WHOLE_CHUNK) return 0;
+    const int64_t padded = numbers + 4 * NDRT_WHOLE_CHUNK;
+    return ndrt_product(padded, filters + NDRT_WHOLE_BLOCK, 2 * groups) >= 0 &&
+           ndrt_product(padded, 4 * NDRT_WHOLE_ROWS, 1) >= 0;
+}
+
+/* Where they begin, in bytes from the weights on. */
+static inline int64_t ndrt_whole_limits(const ndrt_whole_layout *l) {
+    return l->blocks * l->chunks * NDRT_WHOLE_CHUNK * NDRT_WHOLE_BLOCK;
+}
+static inline int64_t ndrt_whole_column_sums(const ndrt_whole_layout *l) {
+    return ndrt_whole_limits(l) +
+           l->blocks * l->chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(float);
+}
+static inline int64_t ndrt_whole_bytes(const ndrt_whole_layout *l) {
+    return ndrt_whole_column_sums(l) + l->blocks * NDRT_WHOLE_BLOCK * (int64_t)sizeof(int32_t);
+}
+
+/* Rows of data that are computed with a block of filters before the next one comes: as many as a
+ * second cache holds beside the weights. */
+static inline int64_t ndrt_whole_panel(int64_t chunks) {
+    const int64_t rows = 262144 / (chunks * NDRT_WHOLE_CHUNK) / NDRT_WHOLE_TILE * NDRT_WHOLE_TILE;
+    return rows > NDRT_WHOLE_ROWS         ? NDRT_WHOLE_ROWS
+           : rows < NDRT_WHOLE_LEAST_ROWS ? NDRT_WHOLE_LEAST_ROWS
+                                          : rows;
+}
+
+#endif
