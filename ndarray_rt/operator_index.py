@@ -8,6 +8,7 @@ from __future__ import annotations
 PLACES = {
     "ndarray_rt.imperative.custom": "Custom _backward_Custom",
     "ndarray_rt.imperative.function": "_backward_function",
+    "ndarray_rt.imperative.fused_attention": "_sg_mkldnn_selfatt_qk _sg_mkldnn_selfatt_valatt",
     "ndarray_rt.imperative.fused_conv": "_sg_mkldnn_conv",
     "ndarray_rt.imperative.fused_dense": "_sg_mkldnn_fully_connected",
     "ndarray_rt.imperative.subgraph_ops": "_foreach _while_loop _cond _backward_subgraph",

@@ -64,6 +64,9 @@ NO_GOLDEN = {
     "_sg_mkldnn_conv": "a graph inside of it: compared in tests/contrib/test_fused_layers.py",
     "_sg_mkldnn_fully_connected":
         "a graph inside of it: compared in tests/contrib/test_fused_layers.py",
+    "_sg_mkldnn_selfatt_qk": "a graph inside of it: compared in tests/contrib/test_fused_layers.py",
+    "_sg_mkldnn_selfatt_valatt":
+        "a graph inside of it: compared in tests/contrib/test_fused_layers.py",
     "_contrib_to_dense": "layouts are not MXNet's",
     "_contrib_to_mkldnn": "layouts are not MXNet's",
     "IdentityAttachKLSparseReg": "MXNet's nd can not call it",

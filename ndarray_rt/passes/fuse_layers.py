@@ -18,6 +18,7 @@ from ..symbol.subgraph import KEY
 from .rewrite import Heads, replace
 
 CONV, DENSE = "_sg_mkldnn_conv", "_sg_mkldnn_fully_connected"
+SCORES, WEIGHTED = "_sg_mkldnn_selfatt_qk", "_sg_mkldnn_selfatt_valatt"
 ACTIVATIONS = ("Activation", "LeakyReLU", "clip")
 
 
@@ -52,9 +53,10 @@ class Reads:
 
 
 class _Kind(NamedTuple):
-    """How a kind of layer is fused: `takes(chain, node, for bytes)`: the node may follow."""
+    """How a kind of layer is fused: `ops` are the fused operators by the layers that they start
+    with, `takes(chain, node, for bytes)`: the node may follow."""
 
-    op: str
+    ops: Mapping[str, str]
     starts: Callable[[Node], bool]
     takes: Callable[[list[Node], Node, bool], bool]
     attrs: Callable[[list[Node]], dict[str, str]]
@@ -64,7 +66,7 @@ class _Kind(NamedTuple):
 def fuse_layers(heads: Sequence[Entry], for_bytes: bool) -> Heads:
     """The graph with fused layers; `for_bytes`: only with what can be computed of 8-bit numbers."""
     made = _drop_identities(heads)
-    for kind in (_CONV, _DENSE):
+    for kind in (_CONV, _DENSE, _ATTENTION):
         made = _fuse(made, kind, for_bytes)
     return made
 
@@ -104,7 +106,8 @@ def _fuse(heads: Heads, kind: _Kind, for_bytes: bool) -> Heads:
             return None
         name, chain = chains[node]
         inner, inputs = _inside(chain, now)
-        op, attrs = find(kind.op), kind.attrs(chain)
+        assert chain[0].op is not None
+        op, attrs = find(kind.ops[chain[0].op.name]), kind.attrs(chain)
         params = op.params.parse({**attrs, KEY: [[Entry(inner, 0)]]}, op.name, name)
         return Node(op, name, attrs, params, inputs).outputs
     return replace(heads, change)
@@ -202,9 +205,26 @@ def _dense_attrs(chain: list[Node]) -> dict[str, str]:
     return {"with_eltwise": "True"} if len(chain) > 1 else {}
 
 
-_CONV = _Kind(CONV, _starts_conv, _follows_conv, _conv_attrs, {
+def _starts_attention(node: Node) -> bool:
+    return node.op is not None and node.op.name in _PRODUCTS
+
+
+def _follows_attention(chain: list[Node], node: Node, for_bytes: bool) -> bool:
+    return False
+
+
+def _attention_attrs(chain: list[Node]) -> dict[str, str]:
+    p: Any = chain[0].params
+    return {"heads": str(p.heads), "quantized": "False", "enable_float_output": "False"}
+
+
+_CONV = _Kind({"Convolution": CONV}, _starts_conv, _follows_conv, _conv_attrs, {
     "Convolution": "conv", "BatchNorm": "bn", "elemwise_add": "add",
     **dict.fromkeys(ACTIVATIONS, "act")})
-_DENSE = _Kind(DENSE, _starts_dense, _follows_dense, _dense_attrs, {
+_DENSE = _Kind({"FullyConnected": DENSE}, _starts_dense, _follows_dense, _dense_attrs, {
     "FullyConnected": "fully_connected",
     **dict.fromkeys((*ACTIVATIONS, "square", "sqrt", "exp", "abs"), "eltwise")})
+_PRODUCTS = {"_contrib_interleaved_matmul_selfatt_qk": SCORES,
+             "_contrib_interleaved_matmul_selfatt_valatt": WEIGHTED}
+_ATTENTION = _Kind(_PRODUCTS, _starts_attention, _follows_attention, _attention_attrs, {
+    name: name.removeprefix("_contrib_interleaved_matmul_") for name in _PRODUCTS})

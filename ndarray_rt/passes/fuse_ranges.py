@@ -11,16 +11,16 @@ from typing import Any
 
 from ..symbol.node import Entry, Node
 from ..symbol.subgraph import reparsed
-from .fuse_layers import CONV, DENSE, Reads
+from .fuse_layers import CONV, DENSE, SCORES, WEIGHTED, Reads
 from .quantize import range_text
 from .rewrite import Heads, replace
 
 ADD, MULTIPLY = "_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul"
 CONCAT, POOL = "_contrib_quantized_concat", "_contrib_quantized_pooling"
 REQUANTIZE, DEQUANTIZE = "_contrib_requantize", "_contrib_dequantize"
-# what takes a range, and what may give floats too
-TAKES_RANGE = (CONV, ADD, DENSE, MULTIPLY)
-GIVES_FLOATS = (DENSE, MULTIPLY)
+# what may give floats, and what takes a range
+GIVES_FLOATS = (SCORES, WEIGHTED, DENSE, MULTIPLY)
+TAKES_RANGE = (CONV, ADD, *GIVES_FLOATS)
 LOW, HIGH = "min_calib_range", "max_calib_range"
 
 

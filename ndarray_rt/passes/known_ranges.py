@@ -59,6 +59,8 @@ RULES: dict[str, tuple[Rule, Callable[[Any], int]]] = {
     "_contrib_quantized_concat": (_joined, lambda p: int(p.num_args)),
     "_sg_mkldnn_conv": (_calibrated, lambda p: int(p.count)),
     "_sg_mkldnn_fully_connected": (_calibrated, lambda p: int(p.count)),
+    "_sg_mkldnn_selfatt_qk": (_calibrated, lambda p: int(p.count)),
+    "_sg_mkldnn_selfatt_valatt": (_calibrated, lambda p: int(p.count)),
 }
 
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from ..symbol.node import Entry, Node
 from ..symbol.subgraph import SubgraphParams
-from .fuse_layers import CONV, DENSE
+from .fuse_layers import CONV, DENSE, SCORES, WEIGHTED
 from .rewrite import Facts, Heads, replace
+
+LAYERS = (CONV, DENSE, SCORES, WEIGHTED)
 
 
 def open_fused_layers(heads: Sequence[Entry], facts: Facts) -> Heads:
     """The graph with what fused layers on floats have inside in their places."""
     def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
-        if node.op is None or node.op.name not in (CONV, DENSE) or (
+        if node.op is None or node.op.name not in LAYERS or (
                 getattr(node.params, "quantized", True)):
             return None
         assert isinstance(node.params, SubgraphParams)

@@ -64,6 +64,11 @@ def _all_but_data_and_sum(params: Any) -> frozenset[int]:
     return frozenset(i for i, name in enumerate(params.inputs) if name not in ("data", "sum"))
 
 
+def _attention(name: str) -> Rule:
+    return Rule(name, leads=True, widens=True, accepts=_is_on_floats,
+                attrs=(("quantized", "True"),))
+
+
 _DENSE = Rule("_sg_mkldnn_fully_connected", leads=True, widens=True, accepts=_is_on_floats,
               attrs=(("quantized", "True"),))
 
@@ -89,6 +94,7 @@ RULES: dict[str, Rule] = {
     "_sg_mkldnn_fully_connected": replace(_DENSE, by_rows=replace(
         _DENSE, floats=_all_but_data_and_sum,
         attrs=(*_DENSE.attrs, ("channel_wise_quantize", "True")))),
+    **{name: _attention(name) for name in ("_sg_mkldnn_selfatt_qk", "_sg_mkldnn_selfatt_valatt")},
 }
 
 # Operators whose outputs MXNet calls by names; those of others it numbers when it quantizes them.
@@ -107,4 +113,5 @@ NAMED_OUTPUTS = frozenset((
     "_contrib_ifft", "_contrib_index_array", "_contrib_interleaved_matmul_encdec_qk",
     "_contrib_interleaved_matmul_encdec_valatt", "_contrib_interleaved_matmul_selfatt_qk",
     "_contrib_interleaved_matmul_selfatt_valatt", "col2im", "elemwise_add", "im2col",
-    "_sg_mkldnn_conv", "_sg_mkldnn_fully_connected", "make_loss", "softmax", "softmin"))
+    "_sg_mkldnn_conv", "_sg_mkldnn_fully_connected", "_sg_mkldnn_selfatt_qk",
+    "_sg_mkldnn_selfatt_valatt", "make_loss", "softmax", "softmin"))

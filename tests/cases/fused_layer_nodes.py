@@ -1,4 +1,4 @@
-"""_sg_mkldnn_conv and _sg_mkldnn_fully_connected: layers with a graph inside, value by value."""
+"""_sg_mkldnn_conv and its like: layers with a graph inside, value by value."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ RNG = np.random.default_rng(11)
 
 def fused(op: str, symbol: Any, params: dict[str, Any], inputs: Sequence[Input],
           reference: Callable[..., Any], **more: Any) -> Case:
-    exact = params.get("quantized", False)
+    more = {"exact": params.get("quantized", False), **more}
     return Case(op, {**params, "subgraphs": graphs(symbol)}, inputs, reference=reference,
-                exact=exact, dtypes=("float32",), native=False,
+                dtypes=("float32",), native=False,
                 exempt={"gradient": "zeros: what is fused is for inference"}, **more)
 
 
@@ -202,4 +202,89 @@ CASES += [
           [whole((3, 2, 3), "uint8"), weights(5, 6),
            Input((5,), "float32", values=[1, -2, 0, 0.5, 3]), *SPAN["uint8"]], dense_rows,
           no_grad={0}),
+]
+
+# ---- attention ----------------------------------------------------------------------------------
+
+# of a planned graph floats are computed of floats, and are not exact
+SCORES, WEIGHTED = "_sg_mkldnn_selfatt_qk", "_sg_mkldnn_selfatt_valatt"
+HEADS, SIZE = 2, 4
+
+
+def scores() -> Any:
+    return mx.sym.contrib.interleaved_matmul_selfatt_qk(mx.sym.var("x"), heads=HEADS)
+
+
+def weighted() -> Any:
+    return mx.sym.contrib.interleaved_matmul_selfatt_valatt(mx.sym.var("x"), mx.sym.var("a"),
+                                                            heads=HEADS)
+
+
+def part(x: Array, b: int, which: int, step: int) -> Array:
+    """A query, key or value of a sample's head."""
+    begin = (b % HEADS * 3 + which) * SIZE
+    return x[step, b // HEADS, begin:begin + SIZE].astype(np.float64)
+
+
+def score_sums(x: Array) -> Array:
+    steps, batch, _ = x.shape
+    made = np.zeros((batch * HEADS, steps, steps))
+    for b, i, j in np.ndindex(made.shape):
+        made[b, i, j] = part(x, b, 0, i) @ part(x, b, 1, j)
+    return made
+
+
+def weighted_sums(x: Array, a: Array) -> Array:
+    steps, batch, _ = x.shape
+    made = np.zeros((steps, batch, HEADS * SIZE))
+    for b, i, j in np.ndindex(a.shape):
+        begin = b % HEADS * SIZE
+        made[i, b // HEADS, begin:begin + SIZE] += a[b, i, j] * part(x, b, 2, j)
+    return made
+
+
+def half(dtype: Any) -> Any:
+    return F(127.5) if dtype == np.int8 else F(255.5)
+
+
+def most(dtype: Any) -> Any:
+    return F(127 if dtype == np.int8 else 255)
+
+
+def product(kind: str, sums: Callable[..., Array], factor: float) -> Callable[..., Any]:
+    """Sums as floats, as int8, or as they are; each input is followed by its range."""
+    def reference(*given: Array) -> Any:
+        arrays = given[:len(given) // 3]
+        tops = [F(max(abs(low[0]), abs(high[0]))) for low, high in zip(
+            given[len(arrays)::2], given[len(arrays) + 1::2], strict=True)]
+        pairs = [*zip(arrays, tops, strict=True)] * (3 - len(arrays))
+        step = F(half(pairs[0][0].dtype) / pairs[0][1]) * F(half(pairs[1][0].dtype) / pairs[1][1])
+        y = sums(*arrays)
+        if kind == "float32":
+            return y.astype(F) * F(F(factor) / step)
+        if kind == "int8":
+            scale = F(F(127.5) / F(8)) / step * F(factor)
+            return to("int8", y.astype(F) * scale), one(-6), one(8)
+        steps = [F(top / most(x.dtype)) for x, top in pairs]
+        end = F(steps[-1] * steps[0] * F(2**31))
+        return to("int32", y * F(factor)), one(-end), one(end)
+    return reference
+
+
+X = (3, 2, HEADS * 3 * SIZE)
+A = (2 * HEADS, 3, 3)
+OUTPUTS: dict[str, dict[str, Any]] = {"float32": {"enable_float_output": True}, "int8": RANGE,
+                                      "int32": {}}
+CASES += [
+    fused(SCORES, scores(), {"heads": HEADS}, [Input(X)],
+          lambda x: score_sums(x) / math.sqrt(SIZE)),
+    fused(WEIGHTED, weighted(), {"heads": HEADS}, [Input(X), Input(A)], weighted_sums),
+    *(fused(SCORES, scores(), {"heads": HEADS, "quantized": True, **params},
+            [whole(X, dtype), *SPAN[dtype]], product(kind, score_sums, 0.5), no_grad={0},
+            exact=kind != "float32")
+      for kind, params in OUTPUTS.items() for dtype in ("int8", "uint8")),
+    *(fused(WEIGHTED, weighted(), {"heads": HEADS, "quantized": True, **params},
+            [whole(X), whole(A, dtype), *SPAN["int8"], *SPAN[dtype]],
+            product(kind, weighted_sums, 1), no_grad={0, 1}, exact=kind != "float32")
+      for kind, params in OUTPUTS.items() for dtype in ("int8", "uint8")),
 ]

@@ -258,6 +258,13 @@ def test_graphs_inside_that_are_no_fused_layer() -> None:
         mx.sym._internal._sg_mkldnn_conv()
 
 
+def test_a_product_of_attention_of_other_heads() -> None:
+    x = mx.sym.contrib.interleaved_matmul_selfatt_qk(mx.sym.var("x"), heads=2, name="qk")
+    text = x.get_backend_symbol("MKLDNN").tojson().replace('"quantized": "False"', '"heads": "3"')
+    with pytest.raises(ModelFormatError, match="heads got 3, expected 2 from the graph inside"):
+        mx.sym.load_json(text)
+
+
 def test_names_of_older_versions_are_read() -> None:
     graph = relu(conv("c")).get_backend_symbol("MKLDNN")
     text = graph.tojson().replace("with_act", "with_relu")

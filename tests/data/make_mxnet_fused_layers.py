@@ -84,7 +84,24 @@ def single(mx: Any) -> Any:
                              fix_gamma=False, name="norm"), dense])
 
 
-NETWORKS = {"single": single, "residual": residual, "joined": joined, "elementwise": elementwise}
+def attention(mx: Any) -> Any:
+    """Products of attention, whose results are read as floats and as 8-bit numbers."""
+    x = mx.sym._internal._minus_scalar(mx.sym.var("data"), scalar=0.5, name="centred")
+    x = mx.sym.reshape(x, shape=(6, 2, 18), name="steps")
+    scores = mx.sym.contrib.interleaved_matmul_selfatt_qk(x, heads=2, name="scores")
+    shares = mx.sym.softmax(scores, name="shares")
+    mixed = mx.sym.contrib.interleaved_matmul_selfatt_valatt(x, shares, heads=2, name="mixed")
+    others = [mx.sym.contrib.interleaved_matmul_selfatt_qk(x, heads=3, name=name)
+              for name in ("others", "same")]
+    return mx.sym.Group([
+        mx.sym.FullyConnected(mixed, num_hidden=3, flatten=False, name="fc0"),
+        mx.sym.elemwise_add(*others, name="sum"),
+        mx.sym.contrib.interleaved_matmul_selfatt_valatt(
+            x, mx.sym.BlockGrad(shares, name="stopped"), heads=2, name="last")])
+
+
+NETWORKS = {"single": single, "residual": residual, "joined": joined, "elementwise": elementwise,
+            "attention": attention}
 
 
 def parameters(mx: Any, symbol: Any) -> tuple[Any, Any]:

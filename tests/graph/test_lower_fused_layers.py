@@ -58,6 +58,14 @@ NETWORKS: dict[str, tuple[Any, list[str]]] = {
     "dense, abs": (mx.sym.FullyConnected(mx.sym.abs(mx.sym.FullyConnected(
         DATA, num_hidden=7, name="a")), num_hidden=2, name="b"), [DENSE] * 2),
 }
+STEPS = mx.sym.reshape(DATA, shape=(6, 2, 72))
+NETWORKS["attention"] = mx.sym.contrib.interleaved_matmul_selfatt_valatt(
+    STEPS, mx.sym.softmax(mx.sym.contrib.interleaved_matmul_selfatt_qk(STEPS, heads=4)),
+    heads=4), []
+# what gives 8-bit numbers, too
+NETWORKS["attention, dense"] = mx.sym.FullyConnected(
+    mx.sym.contrib.interleaved_matmul_selfatt_qk(STEPS, heads=4), num_hidden=3, flatten=False,
+    name="a"), [DENSE]
 OPTIONS: dict[str, dict[str, Any]] = {
     "auto": {"calib_mode": "naive", "quantized_dtype": "auto"},
     "int8": {"calib_mode": "naive", "quantized_dtype": "int8"},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndarray_rt import config, nd
+from ndarray_rt import autograd, config, nd
 from ndarray_rt._array.copy import read_numpy, write_numpy
 from ndarray_rt._array.ndarray import new_array
 from ndarray_rt._array.req import Req
@@ -98,8 +98,8 @@ def infer(op: str, params: dict[str, Any], ins: Shapes, outs: Shapes | None = No
     ("_contrib_arange_like", {"axis": 5}, [(2, 3)], ShapeError, "axis 5"),
     ("_linalg_gemm2", {"axis": 1}, [(2, 3), (3, 4)], ShapeError, "axis of the columns"),
     ("_linalg_gemm2", {}, [(2, 3), (2, 4)], ShapeError, "fits A"),
-    ("_contrib_interleaved_matmul_selfatt_qk", {"heads": 5}, [(3, 2, 24)], ShapeError,
-     "multiple of 3 . heads = 15"),
+    ("_contrib_interleaved_matmul_selfatt_qk", {"heads": 9}, [(3, 2, 24)], ShapeError,
+     "multiple of 3 . heads = 27"),
     ("_contrib_interleaved_matmul_encdec_qk", {"heads": 2}, [(3, 2, 8), (5, 2, 8)], ShapeError,
      r"keys_values has shape \(5, 2, 8\)"),
     ("_contrib_interleaved_matmul_selfatt_valatt", {"heads": 2}, [(3, 2, 24), (4, 3, 5)],
@@ -227,3 +227,25 @@ def test_numbers_of_places_that_a_dtype_does_not_hold() -> None:
         nd.unravel_index(nd.array([6148], dtype="float16"), shape=(5000, 3))
     with pytest.raises(ShapeError, match="more places than can be counted"):
         nd.unravel_index(nd.array([1]), shape=(10**10, 10**10, 10**10))
+
+
+def test_scores_of_a_width_that_heads_do_not_divide() -> None:
+    """As in MXNet elements are read one after the other: 17 numbers of a step leave 2 heads 5 of
+    them, and those of the last steps have no gradient."""
+    x = np.random.default_rng(3).normal(size=(4, 2, 17)).astype("f4")
+    split = x.reshape(-1)[:4 * 2 * 12].reshape(4, 4, 3, 2).transpose(1, 2, 0, 3)
+    for is_native in (True, False):
+        data = nd.array(x)
+        data.attach_grad()
+        with config.override(NDRT_ONEDNN=is_native), autograd.record():
+            y = nd.contrib.interleaved_matmul_selfatt_qk(data, heads=2)
+            y.backward()
+        want = split[:, 0] @ split[:, 1].transpose(0, 2, 1) / np.sqrt(2)
+        np.testing.assert_allclose(y.asnumpy(), want, rtol=1e-5, atol=1e-6)
+        grad = data.grad.asnumpy().reshape(-1)
+        assert not grad[4 * 2 * 12:].any()
+        sums = grad[:4 * 2 * 12].reshape(4, 4, 3, 2).transpose(1, 2, 0, 3)
+        for part, other in ((0, 1), (1, 0)):
+            each = split[:, other].sum(1, keepdims=True) / np.sqrt(2)
+            np.testing.assert_allclose(sums[:, part], np.repeat(each, 4, 1), rtol=1e-5, atol=1e-5)
+        assert not sums[:, 2].any()

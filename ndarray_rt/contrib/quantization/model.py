@@ -112,7 +112,8 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
         mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
         mod.bind(for_training=False, data_shapes=calib_data.provide_data,
                  label_shapes=calib_data.provide_label or None)
-        mod.set_params(arg_params, aux_params)
+        # data may be among them, as in MXNet
+        mod.set_params(arg_params, aux_params, allow_extra=True)
         collector = make_collector(calib_mode, quantized_dtype, calib_layer, logger)
         examples = _collect_layer_statistics(mod, calib_data, collector, num_calib_examples, logger)
         if logger:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ...errors import ParameterError
-from ...passes.fuse_layers import fuse_layers
+from ...passes.fuse_layers import SCORES, WEIGHTED, fuse_layers
 from ...passes.fuse_ranges import fuse_ranges
 from ...passes.quantize import Wanted, calibrate, quantize
 from ...passes.rewrite import make
@@ -15,6 +15,8 @@ from .names import refuse_unknown
 from .options import Options, Table, as_numbers, found_ranges, make_collector
 
 WEIGHT = "_quantize_weight"
+# what only loses by 8-bit numbers
+COMPUTED_OF_FLOATS = (SCORES, WEIGHTED)
 # of the variables that stand for a parameter in a quantized graph
 ENDS = ("_quantize", "_quantize_min", "_quantize_max")
 
@@ -43,7 +45,8 @@ class Quantizer:
         refuse_unknown([*heads, *self.floats], options.excluded_names,
                        "calibrate: excluded_sym_names")
         self._made = quantize(self.floats, Wanted(
-            options.dtype, options.mode, options.excluded_names, options.excluded_ops,
+            options.dtype, options.mode, options.excluded_names,
+            (*options.excluded_ops, *COMPUTED_OF_FLOATS),
             frozenset(parameters), options.by_rows))
         self.collector = make_collector(options.calib_mode, options.dtype, self._made.calibrated,
                                         logger)

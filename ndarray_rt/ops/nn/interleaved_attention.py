@@ -49,22 +49,28 @@ class Part(NamedTuple):
         """Numbers of a head."""
         return projection[2] // (p.heads * self.parts)
 
+    def width(self, p: AttentionParams, projection: Shape) -> int:
+        """Numbers of a step of a sample."""
+        return p.heads * self.parts * self.size(p, projection)
+
+    def split(self, p: AttentionParams, x: AnyArray) -> AnyArray:
+        """(steps, batch * heads, parts, size) of a contiguous array, a view."""
+        steps, batch, _ = x.shape
+        begin = x.reshape(-1)[:steps * batch * self.width(p, x.shape)]
+        return begin.reshape(steps, batch * p.heads, self.parts, self.size(p, x.shape))
+
     def of(self, p: AttentionParams, x: AnyArray) -> AnyArray:
         """(batch * heads, steps, size), a copy."""
-        steps, batch, _ = x.shape
-        split = x.reshape(steps, batch * p.heads, self.parts, self.size(p, x.shape))
-        return np.ascontiguousarray(split[:, :, self.part].transpose(1, 0, 2))
+        return np.ascontiguousarray(self.split(p, x)[:, :, self.part].transpose(1, 0, 2))
 
     def put(self, p: AttentionParams, into: AnyArray, value: AnyArray) -> None:
         """Writes what `of` would read."""
-        steps, batch, _ = into.shape
-        split = into.reshape(steps, batch * p.heads, self.parts, self.size(p, into.shape))
-        split[:, :, self.part] = value.transpose(1, 0, 2)
+        self.split(p, into)[:, :, self.part] = value.transpose(1, 0, 2)
 
     def seen(self, p: AttentionParams, projection: Shape, mem: Mem, turned: bool = False) -> Mem:
         """The same memory as (batch * heads, steps, size), or its transpose."""
-        steps, batch, width = projection
-        size = self.size(p, projection)
+        steps, batch, _ = projection
+        size, width = self.size(p, projection), self.width(p, projection)
         dims, strides = (steps, size), (batch * width, 1)
         if turned:
             dims, strides = (size, steps), (1, batch * width)
@@ -89,7 +95,9 @@ def _projection(op: Product, p: AttentionParams, part: Part, shape: Shape) -> No
     if len(shape) != 3:
         raise ShapeError(f"{op.inputs[part.position]} has shape {shape}, expected rank 3: (steps, "
                          "batch, projection)")
-    if shape[2] % (p.heads * part.parts) and shape[2] != -1:
+    # MXNet's takes other widths: numbers that are left over lie at the end of the array
+    takes_any = op.query is not None and len(op.inputs) == 1 and shape[2] >= p.heads * part.parts
+    if shape[2] % (p.heads * part.parts) and shape[2] != -1 and not takes_any:
         raise ShapeError(f"{op.inputs[part.position]} has shape {shape}, expected a multiple of "
                          f"{part.parts} * heads = {part.parts * p.heads} along its last axis")
 
@@ -322,7 +330,9 @@ def _register(op: Product, doc: str) -> None:
 _register(Product("selfatt_qk", ("queries_keys_values",), Part(0, 3, 0), Part(0, 3, 1)),
           "Scores of self-attention: queries times keys, over the square root of their length.\n\n"
           "queries_keys_values (steps, batch, heads * 3 * size) has for each head its query, key "
-          "and value side by side; the output is (batch * heads, steps, steps).")
+          "and value side by side; the output is (batch * heads, steps, steps). Of another width "
+          "the elements are read one behind the other as if there were no more than heads * 3 * "
+          "size of a step, as in MXNet.")
 _register(Product("selfatt_valatt", ("queries_keys_values", "attention"), None, Part(0, 3, 2)),
           "Values weighted by self-attention.\n\nqueries_keys_values (steps, batch, heads * 3 * "
           "size), attention (batch * heads, steps, steps); the output is (steps, batch, heads * "

@@ -70,14 +70,15 @@ def scaled(x: AnyArray, scale: np.float32, dtype: DType) -> AnyArray:
         return rounded(x.astype(np.float32) * scale, dtype)
 
 
-def product_range(data: DType, ends: Sequence[AnyArray]) -> tuple[np.float32, np.float32]:
-    """The range of int32 sums of products of data and int8 weights.
+def product_range(data: DType, ends: Sequence[AnyArray], weights: DType = INT8,
+                  ) -> tuple[np.float32, np.float32]:
+    """The range of int32 sums of products of data and weights.
 
     `ends` are min and max of data, then of weights.
     """
     a, b = (widest(value_of(ends[i]), value_of(ends[i + 1])) for i in (0, 2))
     with np.errstate(all="ignore"):
-        step = np.float32(ratio(a, WHOLE[data]) * ratio(b, WHOLE[INT8]))
+        step = np.float32(ratio(a, WHOLE[data]) * ratio(b, WHOLE[weights]))
         top = np.float32(step * HALF_OVER[INT32])
     return np.float32(-top), top
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ..call import Call
-from ..table import exports
+from ..table import Refused, exports
 
 
 def _part(c: Call, i: int, parts: int, part: int) -> str:
     """Queries, keys or values: (batch, heads, steps, size)."""
     heads = c.p.heads
-    size = c.fixed(c.shape(i)[2:], "the projection")[0] // (heads * parts)
+    size, left = divmod(c.fixed(c.shape(i)[2:], "the projection")[0], heads * parts)
+    if left:
+        raise Refused(f"a projection of another width than {parts} * heads * size")
     made = c.op("Reshape", c.input(i), c.ints(0, 0, heads, parts, size))
     if parts > 1:
         made = c.slice(made, [3], [part], [part + 1])
