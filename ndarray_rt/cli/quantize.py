@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,9 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="samples (.npy, .npz) of an input, along the first axis; again for "
                              "more of them. A model of one input needs no NAME, nor does an .npz "
                              "file with an array for each input")
-    parser.add_argument("--output", metavar=f"NAME{SYMBOL}",
-                        help=f"the files NAME{SYMBOL} and NAME-0000.params are written (default: "
-                             "beside the model, -int8 behind its name)")
+    parser.add_argument("--output", metavar="NAME",
+                        help=f"NAME.onnx, in which layers stand between QuantizeLinear and "
+                             f"DequantizeLinear, or NAME{SYMBOL}, beside which NAME-0000.params is "
+                             "written (default: the latter, beside the model, -int8 behind its "
+                             "name)")
     parser.add_argument("--mode", choices=_MODES, default=_MODES[0],
                         help="ranges: the least and the greatest value, or the threshold of the "
                              "least loss of entropy (default: naive)")
@@ -63,15 +65,22 @@ def run(given: argparse.Namespace) -> int:
         set_num_threads(given.threads)
     from ..contrib.quantization.report import quantize_with_report
     prefix = _prefix(given)
-    files = [f"{prefix}{SYMBOL}", f"{prefix}-0000.params"]
+    is_onnx = prefix.endswith(".onnx")
+    files = [prefix] if is_onnx else [f"{prefix}{SYMBOL}", f"{prefix}-0000.params"]
     _refuse_to_overwrite(given, files)
-    sym, args, aux, inputs = _read(given)
-    data = _samples(given.data, inputs)
+    model = _read(given)
+    data = _samples(given.data, model.inputs)
     with busy("running layer by layer"):
         made, params, states, report = quantize_with_report(
-            sym, args, aux, data, max_loss=given.max_loss, calib_mode=given.mode,
-            excluded_sym_names=given.exclude, batch_size=given.batch, fused=not given.small)
-    save_checkpoint(prefix, 0, made, params, states)
+            model.symbol, model.args, model.aux, data, max_loss=given.max_loss,
+            calib_mode=given.mode, excluded_sym_names=given.exclude, batch_size=given.batch,
+            fused=not given.small)
+    if is_onnx:
+        from ..onnx import export
+        shapes = model.shapes or {name: ("batch", *x.shape[1:]) for name, x in data.items()}
+        export(made, (params, states), prefix, shapes=shapes, dtypes=model.dtypes)
+    else:
+        save_checkpoint(prefix, 0, made, params, states)
     if given.json:
         show_json({"written": files, "loss": report.loss, "decibels": report.decibels,
                    "samples": report.samples, "bytes": report.quantized_nbytes,
@@ -89,7 +98,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _prefix(given: argparse.Namespace) -> str:
-    """What the names of the files that are written begin with."""
+    """What the names of the files that are written begin with; the name of a single file."""
     if given.output is None:
         path: str = given.model
         if path.endswith(".onnx"):
@@ -97,9 +106,9 @@ def _prefix(given: argparse.Namespace) -> str:
         return find_pair(path, given.params)[0].removesuffix(".json").removesuffix(
             "-symbol") + "-int8"
     ending = os.path.splitext(given.output)[1]
-    if ending and not given.output.endswith(SYMBOL):
-        raise ParameterError(f"--output got {given.output!r}, expected NAME{SYMBOL} or NAME alone: "
-                             "a model on 8-bit numbers is a symbol with its parameters")
+    if ending not in ("", ".onnx") and not given.output.endswith(SYMBOL):
+        raise ParameterError(f"--output got {given.output!r}, expected NAME.onnx, NAME{SYMBOL} or "
+                             "NAME alone")
     return str(given.output).removesuffix(SYMBOL)
 
 
@@ -113,21 +122,36 @@ def _refuse_to_overwrite(given: argparse.Namespace, files: Sequence[str]) -> Non
                                  "name")
 
 
-def _read(given: argparse.Namespace) -> tuple[Symbol, Params, Params, list[str]]:
-    """A model as a symbol, and the names of its inputs."""
+class _Model(NamedTuple):
+    """A symbol with its parameters, the names of its inputs, and their shapes and dtypes where the
+    file has them."""
+
+    symbol: Symbol
+    args: Params
+    aux: Params
+    inputs: list[str]
+    shapes: dict[str, Any] | None = None
+    dtypes: dict[str, Any] | None = None
+
+
+def _read(given: argparse.Namespace) -> _Model:
+    """The model of a file."""
     if given.model.endswith(".onnx"):
         if given.params is not None:
             raise ParameterError("--params is for MXNet's models: an .onnx file has its own")
         regular(given.model)
         from ..onnx.as_symbol import as_symbol
         made = as_symbol(given.model)
-        return made.symbol, made.args, made.aux, [info.name for info in made.inputs]
+        return _Model(made.symbol, made.args, made.aux, [info.name for info in made.inputs],
+                      {info.name: info.shape for info in made.inputs},
+                      {info.name: info.dtype for info in made.inputs})
     symbol_file, params_file = find_pair(given.model, given.params)
     sym = load_symbol(symbol_file)
     args, aux = params_from_file(params_file)
     free = [name for name in sym.list_arguments() if name not in args]
     # labels of losses follow from the others
-    return sym, args, aux, [name for name in free if not name.endswith("label")] or free
+    return _Model(sym, args, aux,
+                  [name for name in free if not name.endswith("label")] or free)
 
 
 def _samples(texts: list[str], inputs: list[str]) -> Mapping[str, Array]:

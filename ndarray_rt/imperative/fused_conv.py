@@ -24,7 +24,7 @@ from ..ops.quantization.ranges import (
     value_of,
     zero_gradients,
 )
-from ..ops.quantization.whole_layers import extent, folded, scale_of, whole_layer
+from ..ops.quantization.whole_layers import Whole, extent, folded, scale_of, whole_layer
 from . import fused_layers as layers
 from .fused_layers import FusedLayerParams, Steps
 from .subgraph_ops import types_inside
@@ -98,11 +98,7 @@ def compute(ctx: OpContext, p: FusedConvParams, ins: list[AnyArray],
         raise ParameterError(f"data is uint8 and has a range from {low}, expected one from 0: int8 "
                              "stands for numbers below 0")
     data_scale = scale_of(data.dtype, low, high)
-    weight, bias = given["weight"], given.get("bias")
-    if p.with_bn:
-        norm: Any = p.nodes[1].params
-        weight, bias = folded(weight, bias, norm, *(given[name] for name in NORM_INPUTS))
-    whole = whole_layer(weight, bias, data_scale, by_rows=ranges is not None)
+    whole = whole_numbers(p, given, data_scale)
     sums = layers.summed(find("_contrib_quantized_conv"), replace(p.layer, no_bias=True), data,
                          whole.weight)
     out_scale = None if ranges is None else scale_of(p.whole_dtype, *ranges)
@@ -115,8 +111,24 @@ def compute(ctx: OpContext, p: FusedConvParams, ins: list[AnyArray],
             steps = steps.followed(node)
     if ranges is None:
         ranges = product_range(data.dtype, [given["data_min"], given["data_max"],
-                                            *extent(weight)])
+                                            *extent(float_layer(p, given)[0])])
     layers.finish(steps, outs, *ranges)
+
+
+def float_layer(p: FusedConvParams, given: Mapping[str, AnyArray],
+                ) -> tuple[AnyArray, AnyArray | None]:
+    """Weight and bias, with batch normalization in them."""
+    weight, bias = given["weight"], given.get("bias")
+    if not p.with_bn:
+        return weight, bias
+    norm: Any = p.nodes[1].params
+    return folded(weight, bias, norm, *(given[name] for name in NORM_INPUTS))
+
+
+def whole_numbers(p: FusedConvParams, given: Mapping[str, AnyArray], data_scale: np.float32,
+                  ) -> Whole:
+    """The layer on whole numbers, of its inputs by name."""
+    return whole_layer(*float_layer(p, given), data_scale, by_rows=p.calibrated is not None)
 
 
 def plus(steps: Steps, given: Mapping[str, AnyArray]) -> Steps:

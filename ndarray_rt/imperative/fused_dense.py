@@ -24,7 +24,13 @@ from ..ops.quantization.ranges import (
     value_of,
     zero_gradients,
 )
-from ..ops.quantization.whole_layers import extent, rescaled_layer, scale_of, whole_layer
+from ..ops.quantization.whole_layers import (
+    Whole,
+    extent,
+    rescaled_layer,
+    scale_of,
+    whole_layer,
+)
 from . import fused_layers as layers
 from .fused_layers import FusedLayerParams
 from .subgraph_ops import types_inside
@@ -91,13 +97,7 @@ def compute(ctx: OpContext, p: FusedDenseParams, ins: list[AnyArray],
     given = dict(zip(layers.input_names(p), ins, strict=True))
     data, ranges = given["data"], p.calibrated
     data_scale = scale_of(data.dtype, *ends_of(given, "data"))
-    if p.channel_wise_quantize:
-        by_rows = ranges is not None or p.gives_floats
-        whole = whole_layer(given["weight"], given.get("bias"), data_scale, by_rows)
-    else:
-        bias_ends = None if p.layer.no_bias else ends_of(given, "bias")
-        whole = rescaled_layer(given["weight"], ends_of(given, "weight"), given.get("bias"),
-                               bias_ends, data_scale)
+    whole = whole_numbers(p, given, data_scale)
     out_scale = scale_of(p.whole_dtype, *ranges) if ranges else None
     if p.gives_floats:
         out_scale = np.float32(1)
@@ -113,6 +113,17 @@ def compute(ctx: OpContext, p: FusedDenseParams, ins: list[AnyArray],
         ranges = product_range(data.dtype, [given["min_data"], given["max_data"],
                                             *weight_range(given)])
     layers.finish(steps, outs, *ranges)
+
+
+def whole_numbers(p: FusedDenseParams, given: Mapping[str, AnyArray], data_scale: np.float32,
+                  ) -> Whole:
+    """The layer on whole numbers, of its inputs by name."""
+    if p.channel_wise_quantize:
+        by_rows = p.calibrated is not None or p.gives_floats
+        return whole_layer(given["weight"], given.get("bias"), data_scale, by_rows)
+    bias_ends = None if p.layer.no_bias else ends_of(given, "bias")
+    return rescaled_layer(given["weight"], ends_of(given, "weight"), given.get("bias"), bias_ends,
+                          data_scale)
 
 
 def ends_of(given: Mapping[str, AnyArray], name: str) -> tuple[np.float32, np.float32]:

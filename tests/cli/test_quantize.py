@@ -97,10 +97,33 @@ def test_an_onnx_file(capsys: pytest.CaptureFixture[str]) -> None:
     close(capsys, "from-onnx", found["loss"])
 
 
+@pytest.mark.parametrize("source", ["net", "net.onnx"])
+@pytest.mark.parametrize("more", [[], ["--small"]])
+def test_writes_an_onnx_file(capsys: pytest.CaptureFixture[str], source: str, more: list[str],
+                             ) -> None:
+    """For any batch size, on 8-bit numbers."""
+    onnx = pytest.importorskip("onnx")
+    mx.onnx.export("net-symbol.json", "net-0000.params", path="net.onnx",
+                   shapes={"data": ("many", 3, 8, 8)})
+    found = told(capsys, "quantize", source, "--data", "x.npy", "--output", "y.onnx", *more)
+    assert found["written"] == ["y.onnx"]
+    assert not Path("y.onnx-symbol.json").exists()
+    model = onnx.load("y.onnx")
+    assert "QuantizeLinear" in {node.op_type for node in model.graph.node}
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param in ("batch", "many")
+    results = []
+    for name in ("net", "y.onnx"):
+        assert main.main(["run", name, "--input", "x.npy", "--output", "y.npy"]) == 0
+        results.append(np.load("y.npy"))
+    want, got = results
+    assert np.sqrt(np.square(got - want).sum() / np.square(want).sum()) == pytest.approx(
+        found["loss"], rel=0.1)
+
+
 @pytest.mark.parametrize(("argv", "text"), [
     (["net"], "--data"),
     (["net", "--data", "nowhere.npy"], "'nowhere.npy': No such file"),
-    (["net", "--data", "x.npy", "--output", "y.onnx"], "--output got 'y.onnx'"),
+    (["net", "--data", "x.npy", "--output", "y.txt"], "--output got 'y.txt', expected NAME.onnx"),
     (["net", "--data", "x.npy", "--exclude", "conv0_fw"], "there is no node 'conv0_fw'"),
     (["net", "--data", "x.npy", "--max-loss", "-1"], "expected a finite number from 0 up"),
     (["net", "--data", "x.npy", "--mode", "best"], "invalid choice: 'best'"),

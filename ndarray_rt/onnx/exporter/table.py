@@ -29,7 +29,7 @@ class Form:
 FORMS: dict[str, Form] = {}
 _FAMILIES = ("layers", "norms", "activations", "elementwise", "shapes", "indexing", "reduce",
              "products", "recurrent", "attention", "sequences", "images", "regions", "loops",
-             "detection", "matrices", "deformable")
+             "detection", "matrices", "deformable", "quantized")
 
 
 def exports(*names: str, ignores: Iterable[int] = ()) -> Callable[[Exports], Exports]:

@@ -39,6 +39,7 @@ class Writer:
         self.outer = outer
         self.order = topological(heads)
         self.nodes: list[Any] = []
+        self.refused: set[Node] = set()
         self._helper = onnx_package().helper
         self._tensors: dict[Entry, str] = dict(known or {})
         self._constants: dict[Entry, bool] = {}
@@ -191,6 +192,7 @@ class Writer:
             except Refused as error:
                 assert node.op is not None
                 refused.append(f'{node.op.name} "{node.name}": {error}')
+                self.refused.add(node)
                 tensors = [node.name] * node.num_outputs
             self._tensors.update(zip(node.outputs, tensors, strict=False))
         return refused or self._without_tensor()
