@@ -407,10 +407,11 @@ KERNELS: tuple[Kernel, ...] = (
            ">out:any data:any weights:any >scratch:any bias:s32? shift? scale? scales? added:any? "
            "added_scale?",
            "images channels height width window*2 stride*2 dilate*2 pad*2 rows columns "
-           "is_signed:flag kind:int added_kind:int?", _FINISH,
+           "is_signed:flag kind:int added_kind:int?", f"{_FINISH} zero? out_zero?",
            "As whole_windows, with a filter for each of at least 16 channels, windows of up to "
            "NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 "
-           "channels and 2 places, 32 numbers of 16 bits, and a byte for each channel."),
+           "channels, 16 numbers of 32 bits and, for each 2 places, 32 of 16 bits, and a byte for "
+           "each channel."),
     Kernel("dynamic_dense", "dynamic_dense",
            ">out data weights:any scales >scratch:any bias?",
            "rows features columns is_signed:flag per_tensor:flag",

@@ -76,6 +76,21 @@ static inline ndrt_status ndrt_check_finish(const char *name, const ndrt_finish 
     return NDRT_OK;
 }
 
+/* A whole number that 8 bits hold. */
+static inline int ndrt_is_byte(float x, int is_signed) {
+    const float least = is_signed ? INT8_MIN : 0;
+    return x >= least && x <= least + UINT8_MAX && x == rintf(x);
+}
+
+/* INVALID for zero points of data and of the output that are none of their numbers. */
+static inline ndrt_status ndrt_check_zeros(const char *name, float zero, int is_signed,
+                                           const ndrt_finish *f) {
+    if (!ndrt_is_byte(zero, is_signed) || !ndrt_is_byte(f->zero, f->kind != NDRT_U8))
+        return ndrt_fail(NDRT_INVALID, "%s: the zero points %g and %g", name, (double)zero,
+                         (double)f->zero);
+    return NDRT_OK;
+}
+
 /* The sum, or the end of int32 that it is beyond. */
 INLINED __m256i ndrt_bounded_sum(__m256i a, __m256i b) {
     const __m256i sum = _mm256_add_epi32(a, b);

@@ -6,8 +6,8 @@
 #include "kernels/ndrt_kernel.h"
 
 /* As whole_windows, with a filter for each of at least 16 channels, windows of up to
- * NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels and 2
- * places, 32 numbers of 16 bits, and a byte for each channel. */
+ * NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels, 16
+ * numbers of 32 bits and, for each 2 places, 32 of 16 bits, and a byte for each channel. */
 typedef struct {
     void *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
     const float *shift; const float *scale; const float *scales; const void *added;
@@ -15,6 +15,7 @@ typedef struct {
     const int64_t *window; const int64_t *stride; const int64_t *dilate; const int64_t *pad;
     int64_t rows; int64_t columns; int is_signed; int kind; int added_kind; float first_slope;
     float first_low; float first_high; float last_slope; float last_low; float last_high;
+    float zero; float out_zero;
 } ndrt_whole_depthwise_args;
 static inline ndrt_whole_depthwise_args ndrt_read_whole_depthwise(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
@@ -30,7 +31,7 @@ static inline ndrt_whole_depthwise_args ndrt_read_whole_depthwise(const ndrt_ker
         .added_kind = ndrt_int_of(call->counts[16]), .first_slope = (float)numbers[0],
         .first_low = (float)numbers[1], .first_high = (float)numbers[2],
         .last_slope = (float)numbers[3], .last_low = (float)numbers[4],
-        .last_high = (float)numbers[5],
+        .last_high = (float)numbers[5], .zero = (float)numbers[6], .out_zero = (float)numbers[7],
     };
 }
 

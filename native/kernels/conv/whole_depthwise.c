@@ -2,7 +2,9 @@
  * becomes of the sums (ndrt_finish.h) is done while they are in registers and the first cache.
  *
  * Numbers of two places of a window stand side by side, widened to 16 bits, so that vpmaddwd
- * multiplies and adds both, which can not saturate. What lies in the padding is a line of zeros. */
+ * multiplies and adds both, which can not saturate. What lies in the padding is a line of the
+ * number that stands for 0; what that adds to the sums of a channel is taken off before they begin.
+ */
 #include <immintrin.h>
 #include <omp.h>
 #include <string.h>
@@ -40,18 +42,29 @@ static int places_of(const windows *job) { return (int)(job->window[0] * job->wi
 
 static int pairs_of(const windows *job) { return (places_of(job) + 1) / 2; }
 
-/* Of each block: its pairs. */
+/* What the sums of a block begin with. */
+static void begin(const windows *job, const int8_t *weights, int16_t *packed) {
+    int32_t sums[BLOCK] = {0};
+    for (int k = 0; k < places_of(job); k++)
+        for (int i = 0; i < BLOCK; i++) sums[i] -= (int)job->zero * weights[k * job->channels + i];
+    memcpy(packed, sums, sizeof sums);
+}
+
+/* Of each block: what its sums begin with, and its pairs. */
 static void pack(const windows *job, int16_t *packed) {
-    const int8_t *weights = job->weights;
     const int places = places_of(job);
-    for (int64_t block = 0; block < blocks_of(job); block++)
-        for (int k = 0; k < places; k += 2, packed += 4 * BLOCK / 2) {
-            const int8_t *at = weights + k * job->channels + block_at(job, block);
+    for (int64_t block = 0; block < blocks_of(job); block++) {
+        const int8_t *weights = (const int8_t *)job->weights + block_at(job, block);
+        begin(job, weights, packed);
+        packed += 2 * BLOCK;
+        for (int k = 0; k < places; k += 2, packed += 2 * BLOCK) {
+            const int8_t *at = weights + k * job->channels;
             const __m128i next = k + 1 < places ? some(at + job->channels) : _mm_setzero_si128();
             const pair w = widened(some(at), next, 1);
             _mm256_storeu_si256((__m256i *)packed, w.low);
             _mm256_storeu_si256((__m256i *)(packed + BLOCK), w.high);
         }
+    }
 }
 
 /* All channels of an output; the last two are constants where this is inlined. */
@@ -61,7 +74,9 @@ INLINED void compute_all(const windows *job, const ndrt_finish *f, const uint8_t
     int32_t sums[BLOCK];
     for (int64_t block = 0; block < blocks_of(job); block++) {
         const int64_t at = block_at(job, block);
-        __m256i low = _mm256_setzero_si256(), high = low;
+        __m256i low = _mm256_loadu_si256((const __m256i *)packed);
+        __m256i high = _mm256_loadu_si256((const __m256i *)(packed + BLOCK));
+        packed += 2 * BLOCK;
 #pragma GCC unroll 5
         for (int k = 0; k < npairs; k++, packed += 2 * BLOCK) {
             const pair x = widened(some(data[2 * k] + at), some(data[2 * k + 1] + at), is_signed);
@@ -107,6 +122,12 @@ static void compute_line(const windows *job, const ndrt_finish *f, const int16_t
 
 /* ---- the family ----------------------------------------------------------------------------- */
 
+static ndrt_finish finish_of(const windows *job) {
+    ndrt_finish f = NDRT_FINISH_ARGS(job);
+    f.zero = job->out_zero;
+    return ndrt_with_bends(f);
+}
+
 static int64_t outputs_of(const windows *job) {
     return ndrt_product(job->images, job->rows, job->columns);
 }
@@ -124,8 +145,9 @@ static ndrt_status check(kernel_call *call) {
                          (long long)job.channels, BLOCK);
     if (job.window[0] > MOST || job.window[1] > MOST || job.window[0] * job.window[1] > MOST)
         return ndrt_fail(NDRT_INVALID, "whole depthwise: windows of more than %d places", MOST);
-    const ndrt_finish f = ndrt_with_bends((ndrt_finish)NDRT_FINISH_ARGS(&job));
+    const ndrt_finish f = finish_of(&job);
     TRY(ndrt_check_finish("whole depthwise", &f));
+    TRY(ndrt_check_zeros("whole depthwise", job.zero, job.is_signed, &f));
     if (!job.added != !job.added_scale)
         return ndrt_fail(NDRT_INVALID, "whole depthwise: a summand without its scale");
     if (ndrt_product(ndrt_product(job.images, job.height, job.width), job.channels, 1) < 0 ||
@@ -146,12 +168,12 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     const windows job = ndrt_read_whole_depthwise(call);
     const int64_t lines = job.images * job.rows;
     int16_t *packed = job.scratch;
-    uint8_t *zeros = (uint8_t *)(packed + blocks_of(&job) * pairs_of(&job) * 2 * BLOCK);
-    ndrt_finish f = ndrt_with_bends((ndrt_finish)NDRT_FINISH_ARGS(&job));
+    uint8_t *zeros = (uint8_t *)(packed + blocks_of(&job) * (pairs_of(&job) + 1) * 2 * BLOCK);
+    ndrt_finish f = finish_of(&job);
     if (job.added_scale) f.added_scale = *job.added_scale;
     if (!outputs_of(&job)) return NDRT_OK;
     pack(&job, packed);
-    memset(zeros, 0, (size_t)job.channels);
+    memset(zeros, (int)job.zero, (size_t)job.channels);
     if (nthreads <= 1) {
         for (int64_t line = 0; line < lines; line++) compute_line(&job, &f, packed, zeros, line);
         return NDRT_OK;

@@ -270,12 +270,6 @@ static void compute_panel(const convolution *c, const space *from, int64_t group
 
 /* ---- the family ----------------------------------------------------------------------------- */
 
-/* A whole number that 8 bits hold. */
-static int is_whole(float x, int is_signed) {
-    const float least = is_signed ? INT8_MIN : 0;
-    return x >= least && x <= least + UINT8_MAX && x == rintf(x);
-}
-
 static ndrt_finish finish_of(const windows *job) {
     ndrt_finish f = NDRT_FINISH_ARGS(job);
     f.zero = job->out_zero;
@@ -301,9 +295,7 @@ static ndrt_status check(kernel_call *call) {
                          (long long)job.groups, (long long)job.channels, (long long)job.filters);
     const ndrt_finish f = finish_of(&job);
     TRY(ndrt_check_finish("whole windows", &f));
-    if (!is_whole(job.zero, job.is_signed) || !is_whole(job.out_zero, job.kind != NDRT_U8))
-        return ndrt_fail(NDRT_INVALID, "whole windows: the zero points %g and %g", (double)job.zero,
-                         (double)job.out_zero);
+    TRY(ndrt_check_zeros("whole windows", job.zero, job.is_signed, &f));
     if (!job.added != !job.added_scale)
         return ndrt_fail(NDRT_INVALID, "whole windows: a summand without its scale");
     if (data_of(&job) < 0 || places_of(&job) < 0 ||

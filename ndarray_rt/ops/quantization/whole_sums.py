@@ -114,24 +114,26 @@ def conv_arrays(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
 def write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDArray,
                bias: Mem | None, out: Output, finish: Finish = SUMS) -> None:
     """Sums of products, with a bias of int32, and what becomes of them."""
+    _write_conv(ctx, p, data, weight, bias, out, finish, 0, 0)
+
+
+def write_linear_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDArray,
+                      bias: NDArray | None, out: Output, linear: Linear) -> None:
+    """A convolution with zero points; bias is int32."""
+    summand = None if bias is None else get_default(bias, ctx.stream)
+    _write_conv(ctx, p, data, weight, summand, out, linear.finish, linear.zero, linear.out_zero)
+
+
+def _write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDArray,
+                bias: Mem | None, out: Output, finish: Finish, zero: int, out_zero: int) -> None:
     layout = channels_last_desc
     is_depthwise = has_own_filters(p, weight)
     packed = _by_places(ctx, weight) if is_depthwise else _packed(ctx, weight, p.num_group)
     compute = _run_depthwise if is_depthwise else _run
     x = get_data_reorder(data, layout(data.dtype, data.shape), ctx.stream)
     with out.open(layout(out.array.dtype, out.shape), ctx.stream) as y:
-        compute(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, finish)
-
-
-def write_linear_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDArray,
-                      bias: NDArray | None, out: Output, linear: Linear) -> None:
-    """A convolution with zero points; bias is int32."""
-    packed = _packed(ctx, weight, p.num_group)
-    summand = None if bias is None else get_default(bias, ctx.stream)
-    x = get_data_reorder(data, channels_last_desc(data.dtype, data.shape), ctx.stream)
-    with out.open(channels_last_desc(out.array.dtype, out.shape), ctx.stream) as y:
-        _run(ctx, y, x, packed, summand, data.shape, p.geometry(), out.shape, linear.finish,
-             linear.zero, linear.out_zero)
+        compute(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, finish, zero,
+                out_zero)
 
 
 def has_own_filters(p: ConvolutionParams, weight: NDArray) -> bool:
@@ -244,16 +246,18 @@ def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Sh
 
 
 def _run_depthwise(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,
-                   geo: Geometry, out: Shape, finish: Finish) -> None:
+                   geo: Geometry, out: Shape, finish: Finish, zero: int = 0, out_zero: int = 0,
+                   ) -> None:
     images, channels, height, width = data
     pairs = (prod(geo.kernel) + 1) // 2
-    nbytes = -(-channels // BLOCK) * BLOCK * (pairs * 4 + 1)
+    nbytes = -(-channels // BLOCK) * BLOCK * (4 + pairs * 4 + 1)
     scratch = ctx.stream.scratch(default_desc(INT8, (nbytes,)))
     ctx.kernel(whole_depthwise(
         out=y, data=x, weights=packed, bias=bias, scratch=scratch, **_finishing(finish),
         images=images, channels=channels, height=height, width=width, window=geo.kernel,
         stride=geo.stride, dilate=geo.dilate, pad=geo.pad, rows=out[2], columns=out[3],
-        is_signed=x.desc.dtype_code == lib.NDRT_S8, kind=y.desc.dtype_code))
+        is_signed=x.desc.dtype_code == lib.NDRT_S8, kind=y.desc.dtype_code, zero=zero,
+        out_zero=out_zero))
 
 
 def _finishing(finish: Finish) -> dict[str, Any]:

@@ -19,10 +19,11 @@ def whole_depthwise(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Me
                     stride: Sequence[int], dilate: Sequence[int], pad: Sequence[int], rows: int,
                     columns: int, is_signed: bool, kind: int, added_kind: int = 0,
                     first_slope: float, first_low: float, first_high: float, last_slope: float,
-                    last_low: float, last_high: float) -> KernelCall:
+                    last_low: float, last_high: float, zero: float = 0.0,
+                    out_zero: float = 0.0) -> KernelCall:
     """As whole_windows, with a filter for each of at least 16 channels, windows of up to
-    NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels and
-    2 places, 32 numbers of 16 bits, and a byte for each channel."""
+    NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels, 16
+    numbers of 32 bits and, for each 2 places, 32 of 16 bits, and a byte for each channel."""
     assert len(window) == 2
     assert len(stride) == 2
     assert len(dilate) == 2
@@ -30,7 +31,8 @@ def whole_depthwise(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Me
     return KernelCall(lib.NDRT_KERNEL_WHOLE_DEPTHWISE, (out, data, weights, scratch, bias, shift,
                       scale, scales, added, added_scale), (images, channels, height, width, *window,
                       *stride, *dilate, *pad, rows, columns, is_signed, kind, added_kind),
-                      (first_slope, first_low, first_high, last_slope, last_low, last_high))
+                      (first_slope, first_low, first_high, last_slope, last_low, last_high, zero,
+                      out_zero))
 
 
 def depthwise(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, images: int,
