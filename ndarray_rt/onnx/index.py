@@ -17,8 +17,7 @@ FAMILIES = {
     "boxes": (
         "MaxRoiPool NonMaxSuppression RoiAlign"),
     "casts": (
-        "BitCast Cast CastLike DequantizeLinear DequantizeLinear DynamicQuantizeLinear "
-        "QuantizeLinear QuantizeLinear"),
+        "BitCast Cast CastLike DequantizeLinear DequantizeLinear QuantizeLinear QuantizeLinear"),
     "compare": (
         "And BitwiseAnd BitwiseOr BitwiseXor Equal Greater GreaterOrEqual Less LessOrEqual Not Or "
         "Where Xor"),
@@ -26,6 +25,8 @@ FAMILIES = {
         "Identity If Loop Scan"),
     "deformable": (
         "DeformConv"),
+    "dynamic": (
+        "DynamicQuantizeLinear"),
     "images": (
         "AffineGrid GridSample Resize Upsample"),
     "indexing": (
@@ -50,7 +51,8 @@ FAMILIES = {
         "Det Einsum Gemm MatMul"),
     "qlinear": (
         "ConvInteger MatMulInteger QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearConv "
-        "QLinearGlobalAveragePool QLinearLeakyRelu QLinearMatMul QLinearMul QLinearSigmoid"),
+        "QLinearGlobalAveragePool QLinearLeakyRelu QLinearMatMul QLinearMul QLinearSigmoid "
+        "QLinearSoftmax"),
     "random": (
         "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"),
     "recurrent": (

@@ -30,6 +30,7 @@ from .loaded import Loaded, with_inputs
 from .opsets import check_supported
 from .plan import Plan
 from .reading import read_model
+from .scales import check_scales
 from .values import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def load(source: str | os.PathLike[str] | bytes | Any, *, ctx: Context | None = 
     with resting_collector():
         file = read_model(source)
         check_supported(file)
+        check_scales(file)
         return Model(Loaded(file, (ctx or cpu()).check(), max_bytes,
                             precision=find_precision(precision, "onnx.load")))
 

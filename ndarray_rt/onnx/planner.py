@@ -178,7 +178,11 @@ class Planner:
         self._function(node, op, ins, has_known_size)
 
     def _of_whole_numbers(self, node: Node, ins: list[Value | None]) -> Value | None:
-        """The floats of a layer over 8-bit numbers, None for all others."""
+        """The floats of a layer over 8-bit numbers, and what belongs to one whose data are rounded
+        when they come; None for all others."""
+        if not node.domain and any(v is not None and v.dynamic is not None for v in ins):
+            from .ops.dynamic import followed
+            return followed(self.builder, node, ins)
         if node.op not in steps.LAYERS or node.domain or not all(
                 v is not None and v.steps is not None for v in ins[:2]):
             return None

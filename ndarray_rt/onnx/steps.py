@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .graph import Array, Node
-from .values import DType, Value
+from .values import DType, Value, constant
 
 if TYPE_CHECKING:
     from .build import GraphBuilder
@@ -17,13 +17,14 @@ BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 # nodes whose results are computed of whole numbers where a QuantizeLinear reads them
 LAYERS = frozenset({"Conv", "Gemm", "MatMul"})
 _SUMS = frozenset({"Add", "Sub", "Sum"})
+AVERAGES = frozenset({"AveragePool", "GlobalAveragePool"})
 MOVES = frozenset({"DepthToSpace", "Expand", "Flatten", "MaxPool", "Reshape", "Slice",
                    "SpaceToDepth", "Squeeze", "Tile", "Transpose", "Unsqueeze"})
 FUNCTIONS = frozenset({
     "Abs", "Celu", "Clip", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu",
     "Mish", "Neg", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Tanh",
     "ThresholdedRelu"})
-_NOTED = LAYERS | _SUMS | MOVES | FUNCTIONS | {"Concat"}
+_NOTED = LAYERS | _SUMS | AVERAGES | MOVES | FUNCTIONS | {"Concat"}
 
 
 class Steps(NamedTuple):
@@ -106,6 +107,12 @@ def made_steps(b: GraphBuilder, whole: Value | None, scale: Value | None, zero: 
     if not scales.size or not (np.isfinite(scales).all() and (scales > 0).all()):
         return None
     return Steps(whole, scales, zeros, axis % max(whole.rank, 1), b)
+
+
+def whole_of_itself(b: GraphBuilder, x: Value, zero: Value | None, axis: int = 0) -> Steps | None:
+    """Whole numbers that stand for themselves, less their zero point."""
+    count = 1 if zero is None else zero.size
+    return made_steps(b, x, constant(np.ones(count, np.float32)), zero, axis)
 
 
 def target_of(scale: Value | None, zero: Value | None) -> Target | None:

@@ -15,6 +15,7 @@ from .graph import Array
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
+    from .build import GraphBuilder
     from .steps import Maker, Steps
 
 DType = np.dtype[Any]
@@ -46,6 +47,8 @@ class Value:
     steps: Steps | None = None
     # of floats that may become whole numbers
     maker: Maker | None = None
+    # of what follows from data that are rounded when a run has them: the graph, and what it is
+    dynamic: tuple[GraphBuilder, Any] | None = None
 
     @property
     def rank(self) -> int:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from ndarray_rt.errors import ModelFormatError
+from ndarray_rt.onnx import load
 from tests.onnx.whole_graph import (
     RNG,
     Array,
@@ -47,7 +49,7 @@ def check(g: Graph, end: str, x: Array, want: Any, expected: set[str]) -> None:
 
 @pytest.mark.parametrize(("attrs", "expected"), [
     ({"pads": [1] * 4, "strides": [2, 1]}, CONV),
-    ({"group": 2}, {"_dequantize_linear", "Convolution"})])
+    ({"group": 2}, CONV)])
 def test_convolution(attrs: dict[str, Any], expected: set[str]) -> None:
     g, x = Graph(("n", 6, "h", "w")), images()
     weight, scales = filters((10, 6 // attrs.get("group", 1), 3, 3))
@@ -148,6 +150,24 @@ def test_pairs(name: str, expected: set[str]) -> None:
     check(g, end, x, want, expected)
 
 
+@pytest.mark.parametrize(("opset", "axis"), [(13, -1), (13, 1), (11, 2), (11, 1)])
+def test_softmax(opset: int, axis: int) -> None:
+    """Below set 13 all axes from one on are one."""
+    g, x = Graph(("n", 6, 9)), 3 * images(2, 6, 9)
+    q = g.quantize("x", 0.05, 7, "int8")
+    end = g.microsoft("QLinearSoftmax", q, *steps(g, 0.05, 7, "int8"), *steps(g, 1 / 256, -128,
+                                                                              "int8"),
+                      opset=opset, axis=axis)
+    floats = (np.clip(np.rint(x / np.float32(0.05)) + 7, -128, 127) - 7) * 0.05
+    powers = np.exp(floats)
+    axes = (1, 2) if (opset, axis) == (11, 1) else axis
+    want = np.clip(np.rint(powers / powers.sum(axes, keepdims=True) * 256) - 128, -128, 127)
+    want = want.astype("i1")
+    model, got = run(g.made(end, TensorProto.INT8), x)
+    near(got, want)
+    assert "softmax" in operators(model)
+
+
 def test_concat() -> None:
     g, x = Graph(("n", 6, 9, 8)), images()
     q = g.quantize("x", *X)
@@ -176,3 +196,62 @@ def test_images_of_whole_numbers() -> None:
     model, got = run(proto, x)
     near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
     assert operators(model) == ["_qlinear_conv"]
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("op", ["QuantizeLinear", "DequantizeLinear", "QLinearConv",
+                                "QLinearConcat", "Constant"])
+def test_scales_that_are_none(op: str, value: float) -> None:
+    """They are told when the model is loaded, with the node and the value."""
+    g = Graph(("n", 6, 9, 8))
+    wrong = g.constant(np.array([0.5, value, 0.25], "f4"))
+    if op == "Constant":
+        op, wrong = "DequantizeLinear", g.node("Constant", value_float=value)
+    q, good = g.quantize("x", *X), steps(g, *X)
+    if op == "QuantizeLinear":
+        end = g.node(op, "x", wrong, g.constant(np.zeros(3, "i1")))
+    elif op == "DequantizeLinear":
+        end = g.node(op, q, wrong)
+    elif op == "QLinearConcat":
+        end = g.microsoft(op, *good, q, *good, q, wrong, good[1], axis=1)
+    else:
+        end = g.node(op, q, *good, g.constant(np.ones((3, 6, 1, 1), "i1")), wrong,
+                     g.constant(np.zeros(3, "i1")), *good)
+    shown = {"nan": "nan", "inf": "inf"}.get(str(value), "0.0")
+    with pytest.raises(ModelFormatError, match=rf"{op} node \d+ .*scale '\w+' is {shown}, "
+                                               "expected a finite number that is not 0"):
+        load(g.made(end, TensorProto.INT8))
+
+
+def test_scales_below_0_turn_signs() -> None:
+    """As in ONNX Runtime."""
+    g, x = Graph(("n", 6, 9, 8)), images()
+    end = g.through("x", -0.02, 5, "int8")
+    proto = g.made(end, TensorProto.FLOAT)
+    want, = ReferenceEvaluator(proto).run(None, {"x": x})
+    np.testing.assert_allclose(load(proto)(x)[0], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+@pytest.mark.parametrize("block", [0, 4])
+def test_weights_of_4_bits(kind: str, block: int) -> None:
+    """A scale for each column, or for each block of rows of it."""
+    pytest.importorskip("ml_dtypes")
+    g, x = Graph(("n", 12), 21), images(5, 12)
+    low = -8 if kind == "INT4" else 0
+    whole = RNG.integers(low, low + 16, (12, 9))
+    rows = 12 // block if block else 1
+    scales = (RNG.random((rows, 9)).astype("f4") + 0.5) / 20
+    zeros = RNG.integers(low + 4, low + 12, (rows, 9))
+    kinds = [helper.make_tensor(name, getattr(TensorProto, kind), value.shape, value.ravel())
+             for name, value in (("w", whole), ("z", zeros if block else zeros[0]))]
+    g.constants += kinds
+    attrs = {"axis": 0, "block_size": block} if block else {"axis": 1}
+    weight = g.node("DequantizeLinear", "w", g.constant(scales if block else scales[0]), "z",
+                    **attrs)
+    proto = g.made(g.node("MatMul", "x", weight), TensorProto.FLOAT)
+    model, got = run(proto, x)
+    each = np.repeat(scales, 12 // rows, 0), np.repeat(zeros, 12 // rows, 0)
+    np.testing.assert_allclose(got, x @ ((whole - each[1]) * each[0]).astype("f4"), rtol=1e-4,
+                               atol=1e-4)
+    assert operators(model) == ["FullyConnected"]

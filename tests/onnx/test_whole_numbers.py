@@ -147,13 +147,57 @@ def test_floats_behind_a_layer() -> None:
                                      "broadcast_add"}
 
 
-@pytest.mark.parametrize("attrs", [{"group": 2}, {"pads": [0, 1, 2, 1]}, {"axis": 1}])
+@pytest.mark.parametrize(("channels", "filters", "group"), [(6, 10, 2), (32, 32, 32), (20, 20, 20),
+                                                            (4, 8, 4)])
+@pytest.mark.parametrize(("scale", "zero", "kind"), STEPS)
+def test_groups(channels: int, filters: int, group: int, scale: float, zero: int, kind: str,
+                ) -> None:
+    """A filter for each channel, too; padding counts as the zero point."""
+    g = Graph(("n", channels, 9, 8))
+    y = g.node("Conv", g.through("x", scale, zero, kind),
+               g.weight((filters, channels // group, 3, 3)),
+               g.constant(RNG.standard_normal(filters).astype("f4")), group=group, pads=[1] * 4,
+               strides=[2, 1])
+    check(g, g.quantize(y, 0.05, 3, kind), {"_qlinear_conv"}, images(2, channels, 9, 8), kind)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize(("zero", "scale"), [(9, 0.03), (0, 0.03), (9, 0.005)])
+@pytest.mark.parametrize(("op", "attrs"), [
+    ("AveragePool", {"kernel_shape": [3, 2], "strides": [2, 2]}),
+    ("AveragePool", {"kernel_shape": [3, 3], "pads": [1] * 4}),
+    ("AveragePool", {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 1}),
+    ("GlobalAveragePool", {})])
+def test_averages(op: str, attrs: dict[str, Any], zero: int, scale: float, kind: str) -> None:
+    """In the steps of data, or as convolutions where those are coarser than the output's."""
+    g = Graph(("n", 20, 9, 8))
+    y = g.node(op, g.through("x", 0.03, zero, kind), **attrs)
+    end = g.quantize(y, scale, zero, kind)
+    x = images(2, 20, 9, 8) + 2 * images(2, 20, 1, 1)
+    counts, pads = "count_include_pad" in attrs, "pads" in attrs
+    if scale < 0.03 and pads and not counts:
+        expected = {"_quantized", "Pooling"}
+    elif scale < 0.03 or (counts and zero):
+        expected = {"_qlinear_conv"}
+    else:
+        expected = {"_contrib_quantized_pooling"}
+    proto = g.made(end, TensorProto.INT8 if kind == "int8" else TensorProto.UINT8)
+    model, got = run(proto, x)
+    # averages of an even number often lie between two steps
+    apart = np.abs(got.astype(int) - ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    assert apart.max() <= 1
+    assert (apart > 0).mean() < 0.2
+    assert got.std() > 3
+    assert set(operators(model)) == {"_quantize_linear", *expected}
+
+
+@pytest.mark.parametrize("attrs", [{"pads": [0, 1, 2, 1]}, {"axis": 1}])
 def test_what_has_no_form_stays_on_floats(attrs: dict[str, Any]) -> None:
-    """Groups, pads that differ, scales along another axis."""
+    """Pads that differ, scales along another axis."""
     g = Graph(("n", 6, 9, 8))
     axis = attrs.pop("axis", 0)
-    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"),
-               g.weight((10, 6 // attrs.get("group", 1), 3, 3), axis=axis), **attrs)
+    y = g.node("Conv", g.through("x", 0.02, 128, "uint8"), g.weight((10, 6, 3, 3), axis=axis),
+               **attrs)
     proto = g.made(g.quantize(y, 0.05, 128, "uint8"), TensorProto.UINT8)
     model, got = run(proto, x := images())
     near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])

@@ -256,14 +256,3 @@ def dequantize_symbol(b: GraphBuilder, node: Node, x: Value, scale: Value,
         return None
     from .whole_numbers import floats_of_steps
     return floats_of_steps(b, given)
-
-
-@operator("DynamicQuantizeLinear")
-def dynamic_quantize_linear(node: Node, x: Array) -> tuple[Array, ...]:
-    low = np.minimum(x.min(initial=np.inf), 0).astype(np.float32)
-    high = np.maximum(x.max(initial=-np.inf), 0).astype(np.float32)
-    scale = np.float32((high - low) / np.float32(255))
-    scale = np.float32(1) if scale == 0 else scale
-    zero = np.clip(np.rint(-low / scale), 0, 255).astype(np.uint8)
-    made = np.clip(np.rint(x / scale) + np.float32(zero), 0, 255).astype(np.uint8)
-    return made, np.asarray(scale), np.asarray(zero)

@@ -134,21 +134,31 @@ def max_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
     if sum(map(bool, node.outputs)) > 1:
         return None
     if x.dtype in BYTES:
-        return _whole_maxima(b, x, window)
+        return whole_pooled(b, x, window, "max", False)
     return _pooled(b, x, window, "max", False) if _is_plain(window, x) else None
 
 
-def _whole_maxima(b: GraphBuilder, x: Value, window: Window) -> Value | None:
-    """Of numbers of 8 bits, whatever they stand for."""
+def window_of(node: Node, x: Value) -> Window:
+    """The windows of a pooling; a global one has a single one."""
+    is_global = node.op.startswith("Global")
+    return Window(node, x.shape[2:], x.shape[2:] if is_global else _kernel(node))
+
+
+def whole_pooled(b: GraphBuilder, x: Value, window: Window, kind: str, counts_pads: bool,
+                 ) -> Value | None:
+    """Of numbers of 8 bits, whatever they stand for: padding that counts is 0."""
     dims = x.shape[2:]
     starts = tuple(start for start, _ in window.pads)
     convention = _convention(window, dims)
     if convention is None or set(window.dilations) != {1} or not 3 <= x.rank <= 5 or any(
-            p < 0 or p >= k for p, k in zip(starts, window.kernel, strict=True)):
+            p < 0 or p >= k for p, k in zip(starts, window.kernel, strict=True)) or (
+            counts_pads and (convention != "valid" or window.same_pads(dims) != starts)):
         return None
     end = constant(np.ones(1, np.float32))
+    more = {"count_include_pad": counts_pads} if kind == "avg" else {}
     return b.op("_contrib_quantized_pooling", x, end, end, kernel=window.kernel,
-                stride=window.strides, pad=starts, pool_type="max", pooling_convention=convention)
+                stride=window.strides, pad=starts, pool_type=kind,
+                pooling_convention=convention, **more)
 
 
 @operator("LpPool")

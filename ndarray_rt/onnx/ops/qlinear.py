@@ -16,7 +16,7 @@ from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..opsets import find_operator
-from ..steps import Steps, Target, is_usable, made_steps, target_of
+from ..steps import Steps, Target, is_usable, made_steps, target_of, whole_of_itself
 from ..table import TABLE, Operator, operator
 from ..values import Value, constant
 from .casts import dequantize_linear, quantize_linear
@@ -24,6 +24,7 @@ from .pooling import pool_size
 from .products import gemm_size, matmul_size
 from .whole_numbers import (
     added,
+    averages,
     convolution,
     dense,
     floats_of_steps,
@@ -67,12 +68,6 @@ def _rounded(steps: Any, zero: Array | None) -> Any:
     return np.clip(np.rint(steps) + whole, info.min, info.max).astype(whole.dtype)
 
 
-def _one_step(b: GraphBuilder, x: Value, zero: Value | None, axis: int = 0) -> Steps | None:
-    """Whole numbers that stand for themselves, less their zero point."""
-    count = 1 if zero is None else zero.size
-    return made_steps(b, x, constant(np.ones(count, np.float32)), zero, axis)
-
-
 # ---- floats between -----------------------------------------------------------------------------
 
 
@@ -93,10 +88,14 @@ def _float_value(b: GraphBuilder, found: Steps) -> Value | None:
     return constant(b.constants.made_of(found.whole, how, make), found.whole.fixed)
 
 
-def _by_floats(b: GraphBuilder, name: str, node: Node, given: Sequence[Steps | None],
+def _like(node: Node, name: str, opset: int = 11) -> Node:
+    """The same node of an operator of ai.onnx."""
+    return Node(name, "", opset, node.name, node.inputs, node.outputs, node.attrs, node.place)
+
+
+def _by_floats(b: GraphBuilder, like: Node, given: Sequence[Steps | None],
                target: Target | None) -> Value | None:
-    """What an operator of ai.onnx makes of dequantized numbers, quantized."""
-    like = Node(name, "", 11, node.name, node.inputs, node.outputs, node.attrs, node.place)
+    """What a node of ai.onnx makes of dequantized numbers, quantized."""
     op = find_operator(like)
     if op is None or op.symbols is None or target is None:
         return None
@@ -142,7 +141,7 @@ def conv_integer_size(node: Node, x: Array, w: Array, *zeros: Array | None,
 @conv_integer.symbol
 def conv_integer_symbol(b: GraphBuilder, node: Node, x: Value, w: Value,
                         x_zero: Value | None = None, w_zero: Value | None = None) -> Value | None:
-    data, filters = _one_step(b, x, x_zero), _one_step(b, w, w_zero)
+    data, filters = whole_of_itself(b, x, x_zero), whole_of_itself(b, w, w_zero)
     made = None if data is None else convolution(b, node, data, filters)
     return None if made is None else made(None, True).sums(b)
 
@@ -181,7 +180,7 @@ def qlinear_conv_symbol(b: GraphBuilder, node: Node, x: Value, x_scale: Value, x
         if found is None:
             return None
         given.append(found)
-    return _by_floats(b, "Conv", node, given, target)
+    return _by_floats(b, _like(node, "Conv"), given, target)
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -213,7 +212,7 @@ def matmul_integer_size(node: Node, a: Array, b: Array, *zeros: Array | None,
 def matmul_integer_symbol(b: GraphBuilder, node: Node, x: Value, w: Value,
                           x_zero: Value | None = None, w_zero: Value | None = None,
                           ) -> Value | None:
-    data, matrix = _one_step(b, x, x_zero), _one_step(b, w, w_zero, -1)
+    data, matrix = whole_of_itself(b, x, x_zero), whole_of_itself(b, w, w_zero, -1)
     made = None if data is None else dense(b, data, matrix)
     return None if made is None else made(None, True).sums(b)
 
@@ -245,7 +244,7 @@ def qlinear_matmul_symbol(b: GraphBuilder, node: Node, x: Value, x_scale: Value,
     made = dense(b, data, matrix)
     if made is not None:
         return made(None, True).bytes(b, target)
-    return _by_floats(b, "MatMul", node, [data, matrix], target)
+    return _by_floats(b, _like(node, "MatMul"), [data, matrix], target)
 
 
 @operator("QGemm", domain=MICROSOFT, is_layer=True)
@@ -289,7 +288,7 @@ def qgemm_symbol(b: GraphBuilder, node: Node, x: Value, x_scale: Value, x_zero: 
             if bias is None:
                 return None
             given.append(bias)
-        return _by_floats(b, "Gemm", node, given, target)
+        return _by_floats(b, _like(node, "Gemm"), given, target)
     layer = made(None, True)
     if c is not None:
         whole = with_sums(c, layer)
@@ -326,7 +325,7 @@ def _add_pair(name: str, function: Callable[[Any, Any], Any]) -> None:
         if left is None or right is None or target is None:
             return None
         made = added(b, left, right, target) if name == "Add" else None
-        return made or _by_floats(b, name, node, [left, right], target)
+        return made or _by_floats(b, _like(node, name), [left, right], target)
 
 
 _add_pair("Add", np.add)
@@ -336,19 +335,16 @@ _add_pair("Mul", np.multiply)
 def _add_single(name: str, is_table: bool) -> None:
     """Of one array: a table, or floats between."""
     def floats_op(node: Node) -> Operator:
-        found = find_operator(_like(node))
+        found = find_operator(_like(node, name))
         assert found is not None
         return found
-
-    def _like(node: Node) -> Node:
-        return Node(name, "", 11, node.name, node.inputs, node.outputs, node.attrs, node.place)
 
     @operator(f"QLinear{name}", domain=MICROSOFT, is_layer=True)
     def compute(node: Node, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array,
                 y_zero: Array | None = None) -> Any:
         floats = _floats(x, x_scale, x_zero)
         is_last = bool(node.attr("channels_last", 0)) and not is_table
-        made = floats_op(node).function(_like(node), np.moveaxis(floats, -1, 1) if is_last
+        made = floats_op(node).function(_like(node, name), np.moveaxis(floats, -1, 1) if is_last
                                         else floats)
         return _rounded((np.moveaxis(made, 1, -1) if is_last else made) / y_scale, y_zero)
 
@@ -367,13 +363,38 @@ def _add_single(name: str, is_table: bool) -> None:
             return None
         if is_table:
             return mapped(b, found, target, lambda floats: floats_op(node).function(
-                _like(node), floats))
-        return _by_floats(b, name, node, [found], target)
+                _like(node, name), floats))
+        made = averages(b, _like(node, name), found, target) if is_usable(found, b) else None
+        return made or _by_floats(b, _like(node, name), [found], target)
 
 
 for _name, _is_table in (("LeakyRelu", True), ("Sigmoid", True), ("AveragePool", False),
                          ("GlobalAveragePool", False)):
     _add_single(_name, _is_table)
+
+
+def _softmax(node: Node) -> Node:
+    """The node on floats, whose operator set is an attribute."""
+    made = _like(node, "Softmax", int(node.attr("opset", 13)))
+    made.attrs = {"axis": int(node.attr("axis", -1))}
+    return made
+
+
+@operator("QLinearSoftmax", domain=MICROSOFT, is_layer=True)
+def qlinear_softmax(node: Node, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array,
+                    y_zero: Array | None = None) -> Any:
+    like = _softmax(node)
+    op = find_operator(like)
+    assert op is not None
+    return _rounded(op.function(like, _floats(x, x_scale, x_zero)) / y_scale, y_zero)
+
+
+@qlinear_softmax.symbol
+def qlinear_softmax_symbol(b: GraphBuilder, node: Node, x: Value, x_scale: Value,
+                           x_zero: Value | None, y_scale: Value, y_zero: Value | None = None,
+                           ) -> Value | None:
+    return _by_floats(b, _softmax(node), [made_steps(b, x, x_scale, x_zero)],
+                      target_of(y_scale, y_zero))
 
 
 @operator("QLinearConcat", domain=MICROSOFT, is_layer=True)

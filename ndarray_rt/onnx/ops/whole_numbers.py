@@ -7,15 +7,18 @@ no such form stays an operator on floats.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...native import lib
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..opsets import find_operator
 from ..plan import NodeCall
 from ..steps import (
+    AVERAGES,
     BYTES,
     FUNCTIONS,
     MOVES,
@@ -24,11 +27,14 @@ from ..steps import (
     is_usable,
 )
 from ..values import Value, constant
+from .pooling import whole_pooled, window_of
 from .windows import Window
 
 _INT8, _INT32 = np.dtype(np.int8), np.dtype(np.int32)
 # a float bias is rounded to steps of the sums, which are at most this part of one of the output
 _FINE = 0.25
+# what the kernel for filters of one channel each takes
+_BLOCK, _PLACES = lib.NDRT_WHOLE_BLOCK, lib.NDRT_WHOLE_PLACES
 
 
 def floats_of(b: GraphBuilder, node: Node, ins: Sequence[Value | None]) -> Value | None:
@@ -124,6 +130,40 @@ def _moved(b: GraphBuilder, node: Node, ins: Sequence[Value | None], target: Tar
     if not isinstance(made, Value) or made.dtype != x.steps.whole.dtype:
         return None
     return mapped(b, x.steps._replace(whole=made), target)
+
+
+def _averaged(b: GraphBuilder, node: Node, ins: Sequence[Value | None], target: Target,
+              ) -> Value | None:
+    x = ins[0]
+    if x is None or x.steps is None or not is_usable(x.steps, b):
+        return None
+    return averages(b, node, x.steps, target)
+
+
+def averages(b: GraphBuilder, node: Node, found: Steps, target: Target) -> Value | None:
+    """AveragePool and GlobalAveragePool: averages in the steps of data, where those are no coarser
+    than the target's, else convolutions with filters of ones."""
+    x = found.whole
+    if not found.is_plain or x.const is not None:
+        return None
+    window = window_of(node, x)
+    counts_pads = bool(node.attr("count_include_pad", 0))
+    if found.scale <= target.scale and not (counts_pads and found.zero):
+        made = whole_pooled(b, x, window, "avg", counts_pads)
+        return None if made is None else mapped(b, found._replace(whole=made), target)
+    if x.rank != 4 or x.shape[1] < _BLOCK or prod(window.kernel) > _PLACES or (
+            any(map(any, window.pads)) and not counts_pads):
+        return None
+    pads = window.same_pads(x.shape[2:])
+    if pads is None:
+        return None
+    ones = np.ones((x.shape[1], 1, *window.kernel), np.int8)
+    layer = Layer("_qlinear_conv", found,
+                  Weight(constant(ones), np.array([1 / prod(window.kernel)], np.float32)), None,
+                  True, {"kernel": window.kernel, "stride": window.strides, "pad": pads,
+                         "dilate": window.dilations, "num_filter": x.shape[1],
+                         "num_group": x.shape[1]}, (*x.shape[:2], *window.outs))
+    return layer.bytes(b, target)
 
 
 def _joined(b: GraphBuilder, node: Node, ins: Sequence[Value | None], target: Target,
@@ -314,11 +354,12 @@ def with_sums(value: Value, layer: Layer) -> Value | None:
 
 def convolution(b: GraphBuilder, node: Node, data: Steps, filters: Steps | None,
                 ) -> Callable[[Value | None, bool], Layer] | None:
-    """A layer but for its bias. Windows over two axes, without groups."""
+    """A layer but for its bias. Windows over two axes."""
     weight = weight_of(b, filters, 0)
-    whole = data.whole
+    whole, groups = data.whole, int(node.attr("group", 1))
     if weight is None or not data.is_plain or whole.rank != 4 or weight.whole.rank != 4 or (
-            int(node.attr("group", 1)) != 1 or weight.whole.shape[1] != whole.shape[1]):
+            groups < 1 or weight.whole.shape[0] % groups
+            or weight.whole.shape[1] * groups != whole.shape[1]):
         return None
     window = Window(node, whole.shape[2:], weight.whole.shape[2:])
     pads = window.same_pads(whole.shape[2:])
@@ -326,10 +367,15 @@ def convolution(b: GraphBuilder, node: Node, data: Steps, filters: Steps | None,
         return None
     count = weight.whole.shape[0]
     params = {"kernel": window.kernel, "stride": window.strides, "dilate": window.dilations,
-              "pad": pads, "num_filter": count}
+              "pad": pads, "num_filter": count, "num_group": groups}
     shape = (whole.shape[0], count, *window.outs)
     return lambda bias, is_whole: Layer("_qlinear_conv", data, weight, bias, is_whole, params,
                                         shape)
+
+
+def rows_of_matrix(b: GraphBuilder, matrix: Steps | None) -> Weight | None:
+    """A constant matrix with a column for each output, turned."""
+    return weight_of(b, matrix, 1, "rows", lambda array: np.ascontiguousarray(array.T))
 
 
 def dense(b: GraphBuilder, data: Steps, matrix: Steps | None, has_rows: bool = False,
@@ -337,8 +383,7 @@ def dense(b: GraphBuilder, data: Steps, matrix: Steps | None, has_rows: bool = F
     """A product with a constant matrix but for a bias; `has_rows`: with a row for each output."""
     if matrix is None or matrix.whole.rank != 2 or not data.is_plain or not data.whole.rank:
         return None
-    weight = (weight_of(b, matrix, 0) if has_rows else
-              weight_of(b, matrix, 1, "rows", lambda array: np.ascontiguousarray(array.T)))
+    weight = weight_of(b, matrix, 0) if has_rows else rows_of_matrix(b, matrix)
     if weight is None or data.whole.rank < 2 or data.whole.shape[-1] != weight.whole.shape[1]:
         return None
     count = weight.whole.shape[0]
@@ -394,7 +439,8 @@ _LAYERS: dict[str, Callable[[GraphBuilder, Node, Sequence[Value | None]], Layer 
 _FORMS: dict[str, Callable[[GraphBuilder, Node, Sequence[Value | None], Target],
                            Value | None]] = {
     **dict.fromkeys(MOVES, _moved), **dict.fromkeys(FUNCTIONS, _function_of),
-    **dict.fromkeys(("Add", "Sub", "Sum"), _summed), "Concat": _joined}
+    **dict.fromkeys(("Add", "Sub", "Sum"), _summed), "Concat": _joined,
+    **dict.fromkeys(AVERAGES, _averaged)}
 
-__all__ = ["added", "convolution", "dense", "floats_of", "floats_of_steps", "mapped",
+__all__ = ["added", "averages", "convolution", "dense", "floats_of", "floats_of_steps", "mapped",
            "quantized", "whole_numbers_of", "with_sums"]
