@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ndarray_rt import nd, sym
-from ndarray_rt.imperative import control_flow, finite, updates
+from ndarray_rt.imperative import control_flow, finite, updates, zipfian
 from ndarray_rt.imperative.methods import OPERATOR_METHODS
 from ndarray_rt.op.registry import REGISTRY, OpDef
 from ndarray_rt.op.signatures import Signature, public_name
+from ndarray_rt.symbol import contrib_functions as sym_contrib
 from ndarray_rt.symbol import control_flow as sym_control_flow
 
 STUBS = Path(nd.__file__).parent / "_stubs"
@@ -26,8 +27,10 @@ from typing import Any
 from {module} import {array}
 
 _Ints = int | Sequence[int]
+_Bounds = int | None | Sequence[int | None]
 '''
 TYPES = (("a bool", "bool"), ("a float", "float"), ("an int, a tuple", "_Ints"),
+         ("a tuple of ints or None", "_Bounds"),
          ("an int", "int"), ("a tuple of ints", "_Ints"), ("a string", "str"), ("one of", "str"))
 
 
@@ -35,7 +38,7 @@ def type_of(field: Field[Any]) -> str:
     """The Python type of what a parameter takes."""
     wants = field.metadata["wants"]
     made = next((kind for words, kind in TYPES if wants.startswith(words)), "Any")
-    return f"{made} | None" if wants.endswith("None") and made != "Any" else made
+    return f"{made} | None" if wants.endswith("None") and made not in ("Any", "_Bounds") else made
 
 
 def default_of(field: Field[Any]) -> str:
@@ -50,11 +53,11 @@ def arguments(op: OpDef, array: str) -> Iterator[str]:
     signature = Signature(op)
     # a symbol makes variables of inputs that are not given
     optional = callable(op.inputs) or callable(op.aux) or array == "Symbol"
-    if signature.is_variadic:
+    if signature.takes_any:
         yield f"*data: {array}"
     for name in signature.inputs:
         yield f"{name}: {array} | None = None" if optional else f"{name}: {array}"
-    if not signature.is_variadic and (callable(op.inputs) or len(signature.inputs) > MANY):
+    if not signature.takes_any and (callable(op.inputs) or len(signature.inputs) > MANY):
         # called as f(x, *others, parameter=...), which no checker can tell from parameters in place
         yield "*"
     for field in fields(op.params):
@@ -89,6 +92,10 @@ def function(op: OpDef, name: str, array: str, more: tuple[str, ...], method: bo
     if method:
         args = ["self", *args[1:]]
     args += [arg for arg in more if arg.split(":")[0] not in {a.split(":")[0] for a in args}]
+    if op.name == "Custom":
+        args.append("**params: Any")  # what its class takes
+    elif Signature(op).takes_any:
+        args.append(f"**inputs: {array}")
     lines, line, width = [], f"def {name}(", 94 if method else 98
     tail = f") -> {result_of(op, array)}: ..."
     for i, arg in enumerate(args):
@@ -155,8 +162,9 @@ def write() -> int:
         if space == "contrib":
             texts["nd_contrib"] += more_of_contrib(
                 {**updates.FUNCTIONS, **finite.FUNCTIONS, **control_flow.FUNCTIONS,
-                 "boolean_mask": None})
-            texts["sym_contrib"] += more_of_contrib(sym_control_flow.FUNCTIONS)
+                 **zipfian.FUNCTIONS, "boolean_mask": None})
+            texts["sym_contrib"] += more_of_contrib(
+                {**sym_control_flow.FUNCTIONS, **sym_contrib.FUNCTIONS})
         for name, text in texts.items():
             (STUBS / f"{name}.pyi").write_text(text, encoding="utf-8")
             count += text.count("\ndef ")

@@ -82,7 +82,11 @@ if TYPE_CHECKING:
         util,
         visualization,
     )
-    from .util import is_np_array, np_array, use_np, use_np_array, use_np_shape  # noqa: F401
+    from .util import is_np_array as is_np_array
+    from .util import np_array as np_array
+    from .util import use_np as use_np
+    from .util import use_np_array as use_np_array
+    from .util import use_np_shape as use_np_shape
 
 __version__ = "0.1.0"
 

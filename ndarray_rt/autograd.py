@@ -203,11 +203,12 @@ class Function:
         record_call(PythonFunction(type(self).__name__, inputs, self.backward), inputs, outputs)
         return outputs if several else outputs[0]
 
-    def forward(self, *inputs: NDArray) -> Any:
+    # with keywords type checkers let subclasses take as many arrays as they have
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The outputs: an NDArray or a list of them."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
-    def backward(self, *output_grads: NDArray) -> Any:
+    def backward(self, *output_grads: Any, **kwargs: Any) -> Any:
         """The gradients of the inputs: an NDArray or a list of them."""
         raise NotImplementedError(f"{type(self).__name__} has no backward")
 

@@ -50,6 +50,8 @@ from .op.registry import keep_registered
 from .public import loads
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from ._stubs import nd_contrib, nd_image, nd_linalg
     from ._stubs.nd import *  # noqa: F403
     from .imperative.cached_op import CachedOp as CachedOp
@@ -209,13 +211,13 @@ def reset_arrays(*data: NDArray, num_arrays: int | None = None) -> list[NDArray]
     return []
 
 
-def save(fname: str, data: Any) -> None:
+def save(fname: str | PathLike[str], data: Any) -> None:
     """Writes a list or dict of arrays, or one array, in MXNet's .params format."""
     from .io.params_file import save as write
     write(fname, data)
 
 
-def load(fname: str, mapped: bool = False) -> Any:
+def load(fname: str | PathLike[str], mapped: bool = False) -> Any:
     """Reads a list or dict of arrays that `save`, or MXNet, has written: .params files, and the
     .npz files of MXNet 2. Files of safetensors are read too.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .context import Context
 from .errors import ParameterError
@@ -12,6 +12,8 @@ from .public import shows
 
 # uniform, normal and the others whose operators there are
 globals().update(distributions.FUNCTIONS)
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Any: ...
 
 __all__ = ["get_state", "seed", "set_state"]
 __all__ += sorted(distributions.FUNCTIONS)

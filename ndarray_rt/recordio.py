@@ -187,7 +187,7 @@ class MXRecordIO:
     MXNetError for a file that can not be opened, ModelFormatError for one that is damaged.
     """
 
-    def __init__(self, uri: str, flag: str) -> None:
+    def __init__(self, uri: str | os.PathLike[str], flag: str) -> None:
         self.uri = os.fspath(uri)
         self.flag = flag
         self.pid: int | None = None
@@ -285,7 +285,7 @@ class MXIndexedRecordIO(MXRecordIO):
     anew where it is closed, or belongs to the parent of a forked child. Raises as MXRecordIO does.
     """
 
-    def __init__(self, idx_path: str, uri: str, flag: str,
+    def __init__(self, idx_path: str | os.PathLike[str], uri: str | os.PathLike[str], flag: str,
                  key_type: Callable[[Any], Any] = int) -> None:
         self.idx_path = os.fspath(idx_path)
         self.idx: dict[Any, int] = {}

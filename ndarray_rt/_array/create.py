@@ -19,6 +19,9 @@ from .copy import copy_into, write_numpy
 from .layout import AnyArray, default_elements, elements, overwrite
 from .ndarray import NDArray, check_shape, new_array
 
+# an array of one element counts as that
+Number = float | NDArray
+
 
 def _dtype(dtype: object) -> DType:
     return FLOAT32 if dtype is None else find_dtype(dtype)
@@ -168,7 +171,7 @@ def _out_of_memory(what: str) -> Iterator[None]:
         raise OutOfMemory(f"{what}: there is no memory for so many elements") from None
 
 
-def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1,
+def arange(start: Number, stop: Number | None = None, step: Number = 1.0, repeat: int = 1,
            infer_range: bool = False, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """start, start + step, ... below stop, each `repeat` times."""
     if stop is None:
@@ -192,7 +195,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     return _from_values(values, ctx, made)
 
 
-def linspace(start: float, stop: float, num: int, endpoint: bool = True,
+def linspace(start: Number, stop: Number, num: int, endpoint: bool = True,
              ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """`num` evenly spaced numbers from start to stop."""
     low, high = _number(start, "linspace: start"), _number(stop, "linspace: stop")

@@ -27,8 +27,9 @@ class Surface(OperatorMethods):
     if TYPE_CHECKING:
         @property
         def T(self) -> NDArray: ...  # noqa: N802 - MXNet's name
+        # None without attach_grad; Any, so that who has called it need not ask
         @property
-        def grad(self) -> NDArray | None: ...
+        def grad(self) -> NDArray | Any: ...
         @property
         def _fresh_grad(self) -> bool: ...
         @_fresh_grad.setter

@@ -5,6 +5,7 @@ from typing import Any
 from ndarray_rt._array.ndarray import NDArray
 
 _Ints = int | Sequence[int]
+_Bounds = int | None | Sequence[int | None]
 
 def adjust_lighting(data: NDArray, alpha: Any, out: Any = None, name: str | None = None,
     ctx: Any = None) -> NDArray: ...

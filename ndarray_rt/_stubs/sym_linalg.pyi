@@ -5,6 +5,7 @@ from typing import Any
 from ndarray_rt.symbol.symbol import Symbol
 
 _Ints = int | Sequence[int]
+_Bounds = int | None | Sequence[int | None]
 
 def det(A: Symbol | None = None, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...

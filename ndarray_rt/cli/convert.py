@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from .model_file import regular
 from .output import progress, show_json, size_text
 
 NAME, HELP = "convert", "write parameters or a model in another format"
-_WRITERS = {".params": save, ".safetensors": save_safetensors, ".npz": save_npz}
+_WRITERS: dict[str, Callable[[str, Any], None]] = {
+    ".params": save, ".safetensors": save_safetensors, ".npz": save_npz}
 PREFIXES = ("arg:", "aux:")
 ONNX = ".onnx"
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from .._array.ndarray import NDArray
 from ..errors import NameMismatch, ParameterError, TypeMismatch, shown
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any] | None)
 
 
 def check_repeat(what: str, value: Any) -> int:

@@ -82,7 +82,8 @@ class Executor:
         self._bound = bound = Bound(symbol, ctx.check(), args, grads, requests, aux, shapes,
                                     share.facts, share.heads)
         self.arg_dict = bound.args
-        self.grad_dict = bound.grads
+        # None without a request; Any, so that who has asked for a gradient need not ask again
+        self.grad_dict: dict[str, NDArray | Any] = bound.grads
         self.aux_dict = bound.aux
         self._outputs = bound.outputs
         self._training = TrainingProgram(bound)
@@ -152,7 +153,7 @@ class Executor:
         return [self.arg_dict[name] for name in self._bound.symbol.list_arguments()]
 
     @property
-    def grad_arrays(self) -> list[NDArray | None]:
+    def grad_arrays(self) -> list[NDArray | Any]:
         """Gradients in the order of `list_arguments`; None where there is none."""
         return [self.grad_dict.get(name) for name in self._bound.symbol.list_arguments()]
 
@@ -281,8 +282,8 @@ class Executor:
 
     def bind_update(self, op_name: str, states: Mapping[str, Any] | None = None, *,
                     names: Iterable[str] | None = None,
-                    lr_mult: Mapping[str, float] | None = None,
-                    wd_mult: Mapping[str, float] | None = None, **numbers: Any) -> Update:
+                    lr_mult: Mapping[str, float | NDArray] | None = None,
+                    wd_mult: Mapping[str, float | NDArray] | None = None, **numbers: Any) -> Update:
         """A step of an optimizer for the arguments `names`, or for all that have a gradient.
 
         `op_name` is an update operator such as "adam_update", `numbers` are its parameters.
@@ -440,7 +441,7 @@ class Executor:
             with self._runs.work.lock:
                 copy_value(value, array, name)
 
-    def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
+    def set_monitor_callback(self, callback: Monitor | None, monitor_all: bool = False) -> None:
         """Calls `callback(name, array)` for each output when it is computed; with `monitor_all` for
         inputs too."""
         check_callback("set_monitor_callback", callback)

@@ -8,7 +8,7 @@ from .._array.ndarray import NDArray
 from .program.program import Watch
 from .program.step import BoundStep
 
-Monitor = Callable[[str, NDArray], None]
+Monitor = Callable[[str, NDArray], object]
 # the names of an array and of its operator as bytes, and the array
 OpHook = Callable[[bytes, bytes, NDArray], None]
 

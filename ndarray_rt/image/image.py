@@ -6,9 +6,12 @@ from ..public import shows
 from . import augmenters, geometry, iterator, read
 from .augmenters import *  # noqa: F403 - the names that those modules show
 from .geometry import *  # noqa: F403
-from .geometry import interpolation as _get_interp_method  # noqa: F401 - others import it from here
+from .geometry import interpolation
 from .iterator import *  # noqa: F403
 from .read import *  # noqa: F403
+
+# others import it from here
+_get_interp_method = interpolation
 
 __all__: list[str] = []
 __all__ += augmenters.__all__

@@ -51,7 +51,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
 
     @staticmethod
     def get_list(shapes: Sequence[tuple[str, Any]],
-                 types: Sequence[tuple[str, Any]] | Mapping[str, Any] | None) -> list[DataDesc]:
+                 types: Iterable[tuple[str, Any]] | Mapping[str, Any] | None) -> list[DataDesc]:
         """Descriptions from pairs of name and shape, and pairs of name and dtype."""
         if types is None:
             return [DataDesc(name, shape) for name, shape in shapes]

@@ -29,6 +29,7 @@ from .symbol import Symbol as Symbol
 if TYPE_CHECKING:
     from .._stubs import sym_contrib, sym_image, sym_linalg
     from .._stubs.sym import *  # noqa: F403
+    from . import symbol as symbol
 
     # names of this module, which `import ... as` does not make for type checkers
     contrib, image, linalg = sym_contrib, sym_image, sym_linalg

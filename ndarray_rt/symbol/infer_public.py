@@ -17,10 +17,11 @@ from .compose import arguments_and_aux, variables
 from .infer import from_public, infer_graph_shapes, infer_graph_types, to_public
 from .node import Entry
 
-PublicShapes = list[tuple[int, ...] | None]
-Shapes = tuple[PublicShapes, PublicShapes, PublicShapes] | tuple[None, None, None]
-Types = (tuple[list[type[Any] | None], list[type[Any] | None], list[type[Any] | None]]
-         | tuple[None, None, None])
+# None is what does not follow from what is known; Any, so that who knows that all does need not ask
+PublicShapes = list[tuple[int, ...] | Any]
+PublicTypes = list[type[Any] | Any]
+Shapes = tuple[PublicShapes | Any, PublicShapes | Any, PublicShapes | Any]
+Types = tuple[PublicTypes | Any, PublicTypes | Any, PublicTypes | Any]
 
 
 def _given(heads: Sequence[Entry], what: str, args: Sequence[Any], kwargs: Mapping[str, Any],

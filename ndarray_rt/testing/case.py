@@ -42,6 +42,7 @@ from ..dtypes import find_dtype
 Array = np.ndarray[Any, np.dtype[Any]]
 Reference = Callable[..., Any]
 Kind = Literal["uniform", "positive", "away", "distinct", "ints", "bits"]
+Native = bool | Literal["auto"]
 Tolerance = float | Mapping[str, float] | None
 
 RTOL = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-10, "bfloat16": 3.2e-2}
@@ -154,8 +155,8 @@ class Case:
     check: Callable[[list[Array], list[Array]], None] | None = None
     after: Callable[..., Mapping[int, Array]] | None = None
     gradients: Reference | None = None
-    native: bool | Literal["auto"] = "auto"
-    native_backward: bool | Literal["auto"] = "auto"
+    native: Native = "auto"
+    native_backward: Native = "auto"
     is_train: bool = False
     no_grad: frozenset[str | int] | set[str | int] = frozenset()
     grad_eps: float = 1e-6

@@ -70,8 +70,8 @@ class Update:
     __reduce_ex__ = not_picklable("an Update", "save its states (nd.save) and bind it again")
 
     def __init__(self, op_name: str, trained: Iterable[Trained], numbers: Mapping[str, Any],
-                 lr_mult: Mapping[str, float] | None = None,
-                 wd_mult: Mapping[str, float] | None = None,
+                 lr_mult: Mapping[str, float | NDArray] | None = None,
+                 wd_mult: Mapping[str, float | NDArray] | None = None,
                  work: Workspace | None = None, session: Session | None = None) -> None:
         """`numbers` are the operator's parameters; `work` has the lock of the executor that
         computes the gradients."""

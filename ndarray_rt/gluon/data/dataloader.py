@@ -6,7 +6,7 @@ import functools
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from multiprocessing.reduction import ForkingPickler  # noqa: F401 - others import it from here
+from multiprocessing.reduction import ForkingPickler as ForkingPickler  # others import it from here
 from typing import Any
 
 from ...context import cpu_pinned

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from ... import nd, sym
@@ -61,6 +62,9 @@ class Sequential(Block):
     def __getitem__(self, key: Any) -> Any:
         return _part(self, key)
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*self._children.values()])
+
     def __len__(self) -> int:
         return len(self._children)
 
@@ -94,6 +98,9 @@ class HybridSequential(HybridBlock):
 
     def __getitem__(self, key: Any) -> Any:
         return _part(self, key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*self._children.values()])
 
     def __len__(self) -> int:
         return len(self._children)

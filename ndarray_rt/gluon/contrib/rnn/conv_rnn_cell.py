@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from ....base import numeric_types
 from ....public import shows
@@ -183,11 +183,9 @@ class _ConvGRUCell(_BaseConvRNNCell):
         return output, [output]
 
 
-C = TypeVar("C", bound=_BaseConvRNNCell)
-
-
-def _over(dims: int, base: type[C], what: str) -> type[C]:
-    """The class of such cells over that many axes of pixels."""
+def _over(dims: int, base: type[_BaseConvRNNCell], what: str) -> Any:
+    """The class of such cells over that many axes of pixels; type checkers do not see what it
+    takes."""
     kind = base.__name__.removeprefix("_Conv")
     axes = "NC" + "DHW"[3 - dims:]
 
