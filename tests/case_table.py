@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from functools import lru_cache
 
 import ndarray_rt.ops  # noqa: F401 - registers the operators
@@ -21,7 +22,7 @@ def all_cases() -> tuple[Case, ...]:
     return tuple(found)
 
 
-def unique_ids(cases_: tuple[Case, ...]) -> list[str]:
+def unique_ids(cases_: Iterable[Case]) -> list[str]:
     """A readable name for each case; equal ones are counted."""
     seen: dict[str, int] = {}
     names = []

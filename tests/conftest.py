@@ -30,7 +30,7 @@ from ndarray_rt.testing.tally import TALLY
 from . import combinations, repeat, tiers
 
 # No explaining: it traces every line of a failure again and again, for minutes.
-_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow],
+_COMMON: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow],
            "print_blob": True,
            "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink]}
 # The same examples each time, but for those of `make test`, which begin at the seed of its sample;

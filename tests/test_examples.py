@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 README = EXAMPLES.parent / "README.md"
 
 
-def start(*args: object, cwd: Path) -> subprocess.Popen:
+def start(*args: object, cwd: Path) -> subprocess.Popen[str]:
     env = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
     return subprocess.Popen([sys.executable, *map(str, args)], cwd=cwd, env=env, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -42,14 +42,14 @@ def state(folder: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A training of three epochs without interruption."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     out = train(folder, "--epochs", 3)
     return folder, out
 
 
-def test_training_learns_and_reports(whole):
+def test_training_learns_and_reports(whole: tuple[Path, str]) -> None:
     folder, out = whole
     assert float(re.findall(r"test accuracy (\d\.\d+) \(seed", out)[0]) > 0.85
     assert "total" in out
@@ -60,7 +60,7 @@ def test_training_learns_and_reports(whole):
     assert (folder / "digits_curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_resumed_equals_uninterrupted(whole, tmp_path):
+def test_resumed_equals_uninterrupted(whole: tuple[Path, str], tmp_path: Path) -> None:
     """Killed with SIGKILL in the middle of the second epoch, then resumed."""
     folder, _ = whole
     process = start(EXAMPLES / "train_digits.py", "--out", tmp_path / "run", "--seed", 3,
@@ -80,7 +80,7 @@ def test_resumed_equals_uninterrupted(whole, tmp_path):
         assert value.tobytes() == got[name].tobytes(), name
 
 
-def test_resnet50_runs_without_numpy_and_reference(tmp_path):
+def test_resnet50_runs_without_numpy_and_reference(tmp_path: Path) -> None:
     out = run(EXAMPLES / "resnet50.py", "--batch", 1, "--runs", 2, "--picture",
               "net.html", cwd=tmp_path)
     assert re.search(r"images/s", out)
@@ -100,7 +100,7 @@ LEAST = {"lenet_gluon": (6, 0.965), "lenet_module": (6, 0.965), "train_digits": 
 
 
 @pytest.mark.parametrize("name", LEAST)
-def test_accuracy_on_held_out_data(name, tmp_path):
+def test_accuracy_on_held_out_data(name: str, tmp_path: Path) -> None:
     epochs, least = LEAST[name]
     scores = []
     for seed in range(3):
@@ -114,13 +114,13 @@ def test_accuracy_on_held_out_data(name, tmp_path):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
 
 
-def test_a_language_model_learns(tmp_path):
+def test_a_language_model_learns(tmp_path: Path) -> None:
     out = run(EXAMPLES / "language_model.py", "--epochs", 3, cwd=tmp_path)
     # a letter costs more than 4.5 bits when only how often it comes is known
     assert float(re.findall(r"held-out text: (\d\.\d+) bits", out)[0]) < 3.4
 
 
-def test_fine_tuning_gains(tmp_path):
+def test_fine_tuning_gains(tmp_path: Path) -> None:
     """Against a network that begins from scratch on the same images."""
     out = run(EXAMPLES / "fine_tuning.py", "--epochs", 20, "--seed", 3, cwd=tmp_path)
     scratch, tuned = (float(re.findall(rf"{text}: test accuracy (\d\.\d+)", out)[0])
@@ -128,13 +128,13 @@ def test_fine_tuning_gains(tmp_path):
     assert tuned > scratch + 0.2
 
 
-def test_a_variational_autoencoder_compresses(tmp_path):
+def test_a_variational_autoencoder_compresses(tmp_path: Path) -> None:
     out = run(EXAMPLES / "vae.py", "--epochs", 15, cwd=tmp_path)
     # the mean of the training images costs 27.1 nats
     assert float(re.findall(r"held-out images: (\d+\.\d+) nats", out)[0]) < 26.5
 
 
-def test_an_operator_of_ones_own(tmp_path):
+def test_an_operator_of_ones_own(tmp_path: Path) -> None:
     out = run("-m", "pytest", "-q", "-s", "-p", "no:cacheprovider",
               EXAMPLES / "test_my_operator.py", cwd=tmp_path)
     assert "7 passed" in out
@@ -142,6 +142,6 @@ def test_an_operator_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize("number", range(7))
-def test_code_of_the_readme_runs(number, tmp_path):
+def test_code_of_the_readme_runs(number: int, tmp_path: Path) -> None:
     code = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)[number]
     assert run("-c", code, cwd=tmp_path).strip()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,7 @@ def imports(path: Path) -> list[tuple[tuple[str, ...], int, bool]]:
               and getattr(block.test, "id", getattr(block.test, "attr", "")) == "TYPE_CHECKING"
               for node in ast.walk(block)}
     own = parts_of(path)
+    node: Any
     for node in ast.walk(tree):
         targets: list[tuple[str, ...]] = []
         if isinstance(node, ast.Import):

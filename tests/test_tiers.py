@@ -61,6 +61,7 @@ def others() -> list[Any]:
 
 def test_the_sample_has_each_operator_with_each_other_parameter() -> None:
     items = operator_items()
+    sample: Any
     wanted = {(find(case.op).name, runtime) for case in CASES for runtime in ("numpy", "native")}
     samples = [select(items, "test", seed, EVERYTHING).taken for seed in range(3)]
     for sample in samples:

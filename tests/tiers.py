@@ -153,7 +153,8 @@ def _word(value: object) -> str:
 
 def _part(left: Iterable[pytest.Item], share: Share) -> Iterable[pytest.Item]:
     """One share: slow tests are dealt in turns, as each of them counts, all others by name."""
-    slow, others = [], []
+    slow: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in left:
         (slow if is_slow(item) else others).append(item)
     yield from (item for i, item in enumerate(slow) if share.has(i))

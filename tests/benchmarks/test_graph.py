@@ -30,7 +30,8 @@ def test_reads_a_symbol(tmp_path: Path) -> None:
     files = Files(tmp_path, "any")
     net.save(str(files.symbol))
     names = ["conv_weight", "norm_gamma", "norm_beta", "norm_moving_mean", "norm_moving_var"]
-    np.savez(files.arrays, **{name: np.zeros(i + 1) for i, name in enumerate(reversed(names))})
+    arrays: dict[str, Any] = {name: np.zeros(i + 1) for i, name in enumerate(reversed(names))}
+    np.savez(files.arrays, **arrays)
     graph = read_graph(files)
     assert [(node.op, node.name) for node in graph.nodes] == [("Convolution", "conv"),
                                                               ("BatchNorm", "norm")]

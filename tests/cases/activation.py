@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Case, Input
+from ndarray_rt.testing.case import Case, Input, Native, Reference
 
-NUMPY_OF = {
+NUMPY_OF: dict[str, Reference] = {
     "relu": lambda x: np.where(x > 0, x, 0.0),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "tanh": np.tanh,
@@ -18,7 +18,7 @@ SHAPES = ((2, 3), (7,), (1, 20, 3, 3), (2, 16, 2, 3), (2, 3, 5), (1, 3, 2, 2, 2)
 NOT_ON_PADDED = {"sigmoid", "softrelu"}
 
 
-def _onednn(name: str, shape: tuple[int, ...]) -> bool | str:
+def _onednn(name: str, shape: tuple[int, ...]) -> Native:
     if name == "softsign":
         return False
     return "auto" if name in NOT_ON_PADDED and len(shape) > 2 else True

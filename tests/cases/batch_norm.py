@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 
 def columns(x: Array, axis: int) -> Array:
@@ -53,7 +53,7 @@ def slopes(x: Array, gamma: Array, beta: Array, mean: Array, var: Array, dy: Arr
 
 def case(data: tuple[int, ...], axis: int | None = None, fix: bool = False,
          train: bool = True, moving: bool = False, outputs: bool = False, eps: float = 1e-3,
-         note: str = "", native: bool | str = True) -> Case:
+         note: str = "", native: Native = True) -> Case:
     at = 1 if axis is None else axis
     params: dict[str, object] = {"fix_gamma": fix, "eps": eps}
     if axis is not None:
@@ -71,8 +71,8 @@ def case(data: tuple[int, ...], axis: int | None = None, fix: bool = False,
         return (y, mean, scale, var) if outputs else (y, mean, var)
 
     def gradients(x: Array, *rest: Array) -> tuple[Array, Array, Array]:
-        vectors, dy = rest[:4], rest[4]  # those of mean and var are not looked at
-        return slopes(x, *vectors, dy, axis=at, eps=eps, fix=fix, batch=not moving)
+        gamma, beta, mean, var, dy = rest[:5]  # the gradients of mean and var are not looked at
+        return slopes(x, gamma, beta, mean, var, dy, axis=at, eps=eps, fix=fix, batch=not moving)
     return Case("BatchNorm", params, [Input(data, low=-2, high=3), Input(one, kind="positive"),
                                       Input(one)],
                 [Input(one), Input(one, kind="positive")], reference=reference,
@@ -115,16 +115,19 @@ def rectified(data: tuple[int, ...], axis: int = 1, fix: bool = False, train: bo
               moving: bool = False, outputs: bool = False) -> Case:
     """BatchNormWithReLU."""
     plain = case(data, axis, fix, train, moving, outputs)
+    assert plain.reference is not None
+    assert plain.gradients is not None
+    whole, slopes_of = plain.reference, plain.gradients
     at = axis % len(data)
 
     def reference(x: Array, *vectors: Array) -> tuple[Array, ...]:
-        y, *rest = plain.reference(x, *vectors)
+        y, *rest = whole(x, *vectors)
         return np.maximum(y, 0), *rest
 
     def gradients(x: Array, *rest: Array) -> tuple[Array, Array, Array]:
         vectors, dy = rest[:4], rest[4]
         y, *_ = normalize(x, *vectors, axis=at, eps=1e-3, fix=fix, batch=not moving)
-        return plain.gradients(x, *vectors, dy * (y > 0))
+        return slopes_of(x, *vectors, dy * (y > 0))
     return dataclasses.replace(plain, op="_contrib_BatchNormWithReLU", reference=reference,
                                gradients=gradients)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Reference
 
 ALL = ("float32", "float64", "float16", "int32", "uint8", "int64")
 SHAPES = ((2, 3), (7,), (2, 20, 3, 5), (1, 3, 4, 2), (2, 32, 2, 2), (2, 5, 3), (1, 2, 3, 2, 2))
 
 
-def as_input(function):  # type: ignore[no-untyped-def]
+def as_input(function: Reference) -> Reference:
     """A comparison that gives 0 and 1 in the dtype of its operands."""
     return lambda a, b: function(a, b).astype(a.dtype)
 
@@ -20,7 +20,7 @@ def quotient(a: Array, b: Array) -> Array:
     return a / b if a.dtype.kind == "f" else np.trunc(a / b).astype(a.dtype)
 
 
-def logical(function):  # type: ignore[no-untyped-def]
+def logical(function: Reference) -> Reference:
     return as_input(lambda a, b: function(a != 0, b != 0))
 
 

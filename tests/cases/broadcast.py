@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native, Reference
 
 # (lhs, rhs, does oneDNN have code for it)
-PAIRS = (
+Pairs = tuple[tuple[tuple[int, ...], tuple[int, ...], Native], ...]
+PAIRS: Pairs = (
     ((2, 20, 3, 5), (1, 20, 1, 1), True), ((2, 20, 3, 5), (5,), True),
     ((2, 3, 4, 2), (2, 1, 1, 1), True), ((2, 3, 4, 2), (2, 1, 4, 2), True),
     ((2, 20, 3, 5), (1,), True), ((2, 20, 3, 5), (1, 1, 3, 1), "auto"),
@@ -19,11 +20,11 @@ BOTH = (((2, 1, 4), (3, 1)), ((3, 1), (1, 2)), ((1,), (1, 1)), ((1, 1, 17), (2, 
 NONE = (((0, 3), (1, 3)), ((2, 1, 3), (2, 0, 1)), ((), (2, 3)), ((), ()))
 
 
-def logical(function):  # type: ignore[no-untyped-def]
+def logical(function: Reference) -> Reference:
     return lambda a, b: function(a != 0, b != 0).astype(a.dtype)
 
 
-def as_input(function):  # type: ignore[no-untyped-def]
+def as_input(function: Reference) -> Reference:
     return lambda a, b: function(a, b).astype(a.dtype)
 
 
@@ -76,7 +77,7 @@ CASES += [
 ]
 
 
-def summed(like: tuple[int, ...]):  # type: ignore[no-untyped-def]
+def summed(like: tuple[int, ...]) -> Reference:
     """Sums to a shape, axis by axis."""
     def reference(x: Array, _: Array) -> Array:
         for axis, size in enumerate((1,) * (x.ndim - len(like)) + like):
@@ -86,15 +87,15 @@ def summed(like: tuple[int, ...]):  # type: ignore[no-untyped-def]
     return reference
 
 
+SUMMED: Pairs = (
+    ((2, 20, 3, 5), (1, 20, 1, 1), True), ((2, 20, 3, 5), (5,), True),
+    ((2, 20, 3, 5), (2, 20, 1, 1), True), ((2, 20, 3, 5), (20, 3, 5), True),
+    ((2, 20, 3, 5), (2, 20, 3, 5), True), ((2, 3, 4), (2, 1, 4), True),
+    ((1, 2, 3), (2, 3), True), ((2, 3), (1, 3), True), ((2, 3), (2, 1), True),
+    ((2, 3), (1,), False), ((2, 3), (), False), ((2, 0, 3), (1, 3), False),
+    ((0, 3), (1, 3), False), ((2, 3, 4, 2), (1, 3, 1, 2), "auto"))
 CASES += [Case("_broadcast_reduce", {}, [data, like], reference=summed(like), native=native,
-               no_grad={1}, rtol={"float32": 1e-5})
-          for data, like, native in (
-              ((2, 20, 3, 5), (1, 20, 1, 1), True), ((2, 20, 3, 5), (5,), True),
-              ((2, 20, 3, 5), (2, 20, 1, 1), True), ((2, 20, 3, 5), (20, 3, 5), True),
-              ((2, 20, 3, 5), (2, 20, 3, 5), True), ((2, 3, 4), (2, 1, 4), True),
-              ((1, 2, 3), (2, 3), True), ((2, 3), (1, 3), True), ((2, 3), (2, 1), True),
-              ((2, 3), (1,), False), ((2, 3), (), False), ((2, 0, 3), (1, 3), False),
-              ((0, 3), (1, 3), False), ((2, 3, 4, 2), (1, 3, 1, 2), "auto"))]
+               no_grad={1}, rtol={"float32": 1e-5}) for data, like, native in SUMMED]
 CASES += [Case("broadcast_to", {"shape": shape}, [data], reference=lambda x, s=want:
                np.broadcast_to(x, s), native=native, dtypes=("float32", "float64", "int32"))
           for data, shape, want, native in (

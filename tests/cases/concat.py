@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Case
+from ndarray_rt.testing.case import Case, Native
 
 
-def case(shapes: list[tuple[int, ...]], axis: int, native: bool | str = True,
+def case(shapes: list[tuple[int, ...]], axis: int, native: Native = True,
          dtypes: tuple[str, ...] = ("float32", "float64"), op: str = "Concat") -> Case:
     return Case(op, {"num_args": len(shapes), "dim": axis}, shapes, native=native,
                 native_backward=native, dtypes=dtypes,

@@ -11,7 +11,7 @@ import numpy as np
 from ndarray_rt.testing.case import Array, Case, Input
 
 FLOATS = ("float32", "float64", "float16")
-HALVES = {"rtol": {"float16": 2e-2}, "atol": {"float16": 2e-2}}
+HALVES: dict[str, Any] = {"rtol": {"float16": 2e-2}, "atol": {"float16": 2e-2}}
 
 
 # ---- steps that let the gradient through --------------------------------------------------------
@@ -72,7 +72,8 @@ def sketch(length: int) -> Any:
     def reference(x: Array, h: Array, s: Array) -> Array:
         made = np.zeros((*x.shape[:-1], length))
         for at in np.ndindex(x.shape):
-            made[(*at[:-1], int(h[0, at[-1]]))] += s[0, at[-1]] * x[at]
+            place = (*at[:-1], int(h[0, at[-1]]))
+            made[place] += s[0, at[-1]] * x[at]
         return made
     return reference
 

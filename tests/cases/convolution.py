@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 
 def convolve(x: Array, w: Array, b: Array | None, stride: tuple[int, ...],
@@ -23,15 +24,17 @@ def convolve(x: Array, w: Array, b: Array | None, stride: tuple[int, ...],
         for at in product(*map(range, out)):
             window = tuple(slice(i * s, i * s + dl * (k - 1) + 1, dl)
                            for i, s, k, dl in zip(at, stride, kernel, dilate, strict=True))
-            seen = x[(slice(None), slice(first, first + per_in), *window)]
-            y[(slice(None), o, *at)] = (seen * w[o]).sum(axis=tuple(range(1, seen.ndim)))
+            place: tuple[Any, ...] = (slice(None), slice(first, first + per_in), *window)
+            seen = x[place]
+            out_place: tuple[Any, ...] = (slice(None), o, *at)
+            y[out_place] = (seen * w[o]).sum(axis=tuple(range(1, seen.ndim)))
             if b is not None:
-                y[(slice(None), o, *at)] += b[o]
+                y[out_place] += b[o]
     return y
 
 
 def case(data: tuple[int, ...], filters: int, kernel: tuple[int, ...], groups: int = 1,
-         bias: bool = True, note: str = "", native: bool | str = True, **params: object) -> Case:
+         bias: bool = True, note: str = "", native: Native = True, **params: Any) -> Case:
     rank = len(kernel)
     weight = (filters, data[1] // groups, *kernel)
     given = {"kernel": kernel, "num_filter": filters, **params}
@@ -39,13 +42,13 @@ def case(data: tuple[int, ...], filters: int, kernel: tuple[int, ...], groups: i
         given["num_group"] = groups
     if not bias:
         given["no_bias"] = True
-    geometry = [params.get(name, (default,) * rank)
-                for name, default in (("stride", 1), ("dilate", 1), ("pad", 0))]
+    stride, dilate, pad = (params.get(name, (default,) * rank)
+                           for name, default in (("stride", 1), ("dilate", 1), ("pad", 0)))
     inputs = [Input(data), Input(weight, weight_groups=groups)]
     if bias:
         inputs.append(Input((filters,)))
     return Case("Convolution", given, inputs,
-                reference=lambda x, w, b=None: convolve(x, w, b, *geometry, groups),
+                reference=lambda x, w, b=None: convolve(x, w, b, stride, dilate, pad, groups),
                 native=native, native_backward=native, rtol={"float32": 1e-4},
                 atol={"float32": 1e-4}, grad_eps=1e-5,
                 dtypes=("float32", "float64", "float16"), note=note)

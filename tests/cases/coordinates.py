@@ -69,8 +69,9 @@ def split(shape: tuple[int, ...], ends: Any, native: Any = True, note: str = "",
 
 
 def crop(key: Any, *inputs: tuple[int, ...], **params: Any) -> Case:
+    place = (..., *key)
     return Case("Crop", {"num_args": len(inputs), **params}, list(inputs),
-                reference=lambda x, *_: x[(..., *key)], native=True, native_backward=True,
+                reference=lambda x, *_: x[place], native=True, native_backward=True,
                 dtypes=("float32", "float64"))
 
 

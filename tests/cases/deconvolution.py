@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 
 def spread(x: Array, w: Array, b: Array | None, out: tuple[int, ...], stride: tuple[int, ...],
@@ -21,8 +22,10 @@ def spread(x: Array, w: Array, b: Array | None, out: tuple[int, ...], stride: tu
                 to = tuple(i * s - p + j * d for i, s, p, j, d
                            in zip(at, stride, pad, k, dilate, strict=True))
                 if all(0 <= t < n for t, n in zip(to, out, strict=True)):
-                    y[(slice(None), filters, *to)] += np.outer(x[(slice(None), c, *at)],
-                                                               w[(c, slice(None), *k)])
+                    place: tuple[Any, ...] = (slice(None), filters, *to)
+                    pixel: tuple[Any, ...] = (slice(None), c, *at)
+                    weight: tuple[Any, ...] = (c, slice(None), *k)
+                    y[place] += np.outer(x[pixel], w[weight])
     if b is not None:
         y += b.reshape(-1, *(1,) * len(out))
     return y
@@ -30,11 +33,11 @@ def spread(x: Array, w: Array, b: Array | None, out: tuple[int, ...], stride: tu
 
 def case(data: tuple[int, ...], filters: int, kernel: tuple[int, ...], out: tuple[int, ...],
          groups: int = 1, bias: bool = False, begin: tuple[int, ...] | None = None,
-         note: str = "", native: bool | str = True, **params: tuple[int, ...]) -> Case:
+         note: str = "", native: Native = True, **params: tuple[int, ...]) -> Case:
     """`out` is the spatial shape expected, `begin` what is cut off in front (default: pad)."""
     rank = len(kernel)
     weight = (data[1], filters // groups, *kernel)
-    given: dict[str, object] = {"kernel": kernel, "num_filter": filters, **params}
+    given: dict[str, Any] = {"kernel": kernel, "num_filter": filters, **params}
     if groups > 1:
         given["num_group"] = groups
     if bias:

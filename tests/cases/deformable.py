@@ -48,7 +48,7 @@ def deform(data: Array, offset: Array, weight: Array, bias: Any = 0.0, mask: Arr
     return made + np.reshape(bias, (-1, 1, 1))
 
 
-FAR = {"low": -1.4, "high": 1.4}
+FAR: dict[str, Any] = {"low": -1.4, "high": 1.4}
 LOOSE: dict[str, Any] = {"rtol": {"float16": 3e-2, "float32": 1e-4},
                          "atol": {"float16": 3e-2, "float32": 1e-4}, "native": False,
                          "dtypes": ("float32", "float64", "float16")}
@@ -86,9 +86,9 @@ def psroi(data: Array, rois: Array, trans: Array | None, dim: int, groups: int, 
         height = max((y1 + 1) * scale - 0.5 - top, 0.1)
         x, y = left + j * width / bins, top + i * height / bins
         if trans is not None:
-            at = (n, 2 * (c // (dim // classes))), (i * parts // bins, j * parts // bins)
-            x += trans[(*at[0], *at[1])] * std * width
-            y += trans[(n, at[0][1] + 1, *at[1])] * std * height
+            at = n, 2 * (c // (dim // classes)), i * parts // bins, j * parts // bins
+            x += trans[at] * std * width
+            y += trans[n, at[1] + 1, at[2], at[3]] * std * height
         image = data[int(rois[n, 0]), (c * groups + i * groups // bins) * groups
                      + j * groups // bins][None]
         found = []

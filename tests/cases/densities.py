@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Reference
 
 lgamma = np.vectorize(math.lgamma, otypes=[np.float64])
 
@@ -46,7 +46,7 @@ def dirichlet(x: Array, alpha: Array) -> Array:
             - lgamma(alpha).sum(-1))
 
 
-def density(log, is_log: bool, vectors: bool):  # type: ignore[no-untyped-def]
+def density(log: Reference, is_log: bool, vectors: bool) -> Reference:
     """A reference; parameters get axes for what lies behind those that they stand for."""
     def reference(x: Array, *parameters: Array) -> Array:
         if not vectors:
@@ -64,7 +64,7 @@ def between(low: float, high: float, *shape: int) -> Input:
     return Input(shape, low=low, high=high)
 
 
-FAMILIES = {
+FAMILIES: dict[str, tuple[Reference, Input, tuple[tuple[float, float], ...]]] = {
     "uniform": (uniform, PLACES, ((-1, 0), (1, 2))),
     "normal": (normal, PLACES, ((-1, 1), (0.5, 2))),
     "gamma": (gamma, PLACES, ((0.5, 3), (0.5, 2))),

@@ -11,11 +11,13 @@ from ndarray_rt.testing.case import Array, Case, Input
 Check = Callable[[list[Array], list[Array]], None]
 
 
-def like_moments(mean: float, deviation: float, dtype: str, whole: bool = False) -> Check:
-    """All finite, of a dtype, and of about this mean and deviation where there are many."""
+def like_moments(mean: float, deviation: float, dtype: str | None = None,
+                 whole: bool = False) -> Check:
+    """All finite, of a dtype (None: that of data), and of about this mean and deviation where there
+    are many."""
     def check(ins: list[Array], outs: list[Array]) -> None:
         x = outs[0].astype(np.float64)
-        assert outs[0].dtype == dtype
+        assert outs[0].dtype == (dtype or ins[0].dtype)
         assert np.all(np.isfinite(x))
         assert not whole or np.all((x >= 0) & (x == np.floor(x)))
         if x.size > 1000:
@@ -95,8 +97,7 @@ CASES += [Case("_random_poisson", {"lam": 1000.0, "shape": (2000,)}, [], dtypes=
                check=like_moments(1000, 1000**0.5, "float32", True))]
 CASES += [Case(f"_random_{name}_like", params, [shape], no_grad={0},
                dtypes=("float32", "float64", "float16"),
-               check=lambda ins, outs, m=mean, d=deviation, w=name in WHOLE: like_moments(
-                   m, d, outs[0].dtype.name, w)(ins, outs),
+               check=like_moments(mean, deviation, whole=name in WHOLE),
                exempt={"gradient": "what is drawn does not depend on data"})
           for name, (params, mean, deviation) in LIKE.items() for shape in ((2000,), (2, 3))]
 CASES += [Case(f"_sample_{name}", {"shape": shape, **given}, list(map(list, arrays)),

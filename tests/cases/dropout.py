@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ndarray_rt.testing.case import Array, Case
 
 
-def check(share: float, axes: tuple[int, ...] = ()) -> object:
+def check(share: float, axes: tuple[int, ...] = ()) -> Callable[[list[Array], list[Array]], None]:
     """The mask holds 0 and 1 / (1 - p) in the right shares, and is what data was multiplied by."""
     def test(inputs: list[Array], outputs: list[Array]) -> None:
         x, (y, mask) = inputs[0], outputs

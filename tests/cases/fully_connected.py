@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 
 def transform(x: Array, w: Array, b: Array | None, flatten: bool) -> Array:
@@ -15,7 +15,7 @@ def transform(x: Array, w: Array, b: Array | None, flatten: bool) -> Array:
 
 
 def case(data: tuple[int, ...], hidden: int, features: int, bias: bool = True,
-         flatten: bool = True, note: str = "", native: bool | str = True) -> Case:
+         flatten: bool = True, note: str = "", native: Native = True) -> Case:
     params: dict[str, object] = {"num_hidden": hidden}
     if not bias:
         params["no_bias"] = True

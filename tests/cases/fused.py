@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Reference
 
 from .batch_norm import normalize
 from .convolution import convolve
@@ -20,7 +20,7 @@ def gelu(x: Array) -> Array:
     return x * 0.5 * (1 + np.vectorize(erf)(x / np.sqrt(2)))
 
 
-def conv(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = (),
+def conv(post_ops: str, after: Reference, operands: tuple[tuple[int, ...], ...] = (),
          data: tuple[int, ...] = (2, 3, 5, 5), filters: int = 20, groups: int = 1,
          bias: bool = True, kernel: tuple[int, ...] = (3, 3), note: str = "") -> Case:
     weight = (filters, data[1] // groups, *kernel)
@@ -39,7 +39,7 @@ def conv(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = (
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4}, note=note)
 
 
-def dense(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = (),
+def dense(post_ops: str, after: Reference, operands: tuple[tuple[int, ...], ...] = (),
           data: tuple[int, ...] = (3, 4), hidden: int = 20, flatten: bool = True,
           bias: bool = True, native: bool = True, note: str = "") -> Case:
     features = int(np.prod(data[1:])) if flatten else data[-1]
@@ -57,7 +57,7 @@ def dense(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = 
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4}, note=note)
 
 
-def norm(post_ops: str, after: object, data: tuple[int, ...], fix: bool = False) -> Case:
+def norm(post_ops: str, after: Reference, data: tuple[int, ...], fix: bool = False) -> Case:
     channels = data[1]
 
     def reference(x: Array, *rest: Array) -> Array:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import math
+from typing import Any
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native, Reference
 
 
-def chain(post_ops: str, reference: object, data: tuple[int, ...], *operands: tuple[int, ...],
-          native: bool = True, note: str = "", **contents: object) -> Case:
+def chain(post_ops: str, reference: Reference, data: tuple[int, ...], *operands: tuple[int, ...],
+          native: bool = True, note: str = "", **contents: Any) -> Case:
     return Case("_fused_elementwise", {"post_ops": post_ops},
                 [Input(data), *(Input(shape, **contents) for shape in operands)],
                 reference=reference, native=native, rtol={"float32": 1e-4},
@@ -26,7 +27,7 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def constant(array: Array, native: bool | str) -> Case:
+def constant(array: Array, native: Native) -> Case:
     data = base64.b64encode(array.tobytes()).decode()
     return Case("_constant", {"shape": array.shape, "dtype": array.dtype.name, "data": data}, [],
                 reference=lambda: array, native=native)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Reference
 
 from .deconvolution import spread
 
@@ -13,7 +15,7 @@ def relu(x: Array) -> Array:
     return np.maximum(x, 0)
 
 
-def deconv(post_ops: str, after: object, *operands: tuple[int, ...],
+def deconv(post_ops: str, after: Reference, *operands: tuple[int, ...],
            data: tuple[int, ...] = (2, 4, 5, 5), filters: int = 20, groups: int = 1,
            bias: bool = True) -> Case:
     inputs = [Input(data), Input((data[1], filters // groups, 2, 2), weight_groups=groups)]
@@ -31,7 +33,7 @@ def deconv(post_ops: str, after: object, *operands: tuple[int, ...],
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
-def dot(post_ops: str, after: object, a: tuple[int, ...], b: tuple[int, ...],
+def dot(post_ops: str, after: Reference, a: tuple[int, ...], b: tuple[int, ...],
         *operands: tuple[int, ...], native: bool = True, **params: bool) -> Case:
     def reference(x: Array, y: Array, *rest: Array) -> Array:
         x = np.moveaxis(x, 0, -1) if params.get("transpose_a") else x
@@ -52,9 +54,9 @@ def together(x: Array, heads: int) -> Array:
                      for i in range(0, len(x), heads)])
 
 
-def products(post_ops: str, after: object, a: tuple[int, ...], b: tuple[int, ...],
-             *operands: tuple[int, ...], native: bool = True, **params: object) -> Case:
-    heads = int(params.get("heads", 0))  # type: ignore[call-overload]
+def products(post_ops: str, after: Reference, a: tuple[int, ...], b: tuple[int, ...],
+             *operands: tuple[int, ...], native: bool = True, **params: Any) -> Case:
+    heads = params.get("heads", 0)
 
     def reference(x: Array, y: Array, *rest: Array) -> Array:
         x = apart(x, heads) if params.get("split_a") else x
@@ -69,29 +71,32 @@ def products(post_ops: str, after: object, a: tuple[int, ...], b: tuple[int, ...
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
-def pool(post_ops: str, after: object, kind: str, data: tuple[int, ...] = (2, 20, 4, 6),
+REDUCE: dict[str, Reference] = {"max": np.max, "avg": np.mean, "sum": np.sum}
+
+
+def pool(post_ops: str, after: Reference, kind: str, data: tuple[int, ...] = (2, 20, 4, 6),
          whole: bool = False) -> Case:
     def reference(x: Array) -> Array:
         if whole:
             return after(x.mean(axis=(2, 3), keepdims=True))
         parts = x.reshape(*x.shape[:2], x.shape[2] // 2, 2, x.shape[3] // 2, 2)
-        reduce = {"max": np.max, "avg": np.mean, "sum": np.sum}[kind]
+        reduce = REDUCE[kind]
         return after(reduce(parts, axis=(3, 5)))
-    params: dict[str, object] = {"global_pool": True} if whole else {
+    params: dict[str, Any] = {"global_pool": True} if whole else {
         "kernel": (2, 2), "stride": (2, 2)}
     return Case("_fused_Pooling", {"pool_type": kind, "post_ops": post_ops, **params},
                 [Input(data)], reference=reference, native=True, rtol={"float32": 1e-4},
                 atol={"float32": 1e-5})
 
 
-def adaptive(post_ops: str, after: object, data: tuple[int, ...]) -> Case:
+def adaptive(post_ops: str, after: Reference, data: tuple[int, ...]) -> Case:
     return Case("_fused__contrib_AdaptiveAvgPooling2D", {"post_ops": post_ops}, [Input(data)],
                 reference=lambda x: after(x.mean(axis=(2, 3), keepdims=True)), native=True,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-5})
 
 
 OUT = (2, 20, 10, 10)
-SPLIT = {"heads": 2, "split_a": True, "split_b": True}
+SPLIT: dict[str, Any] = {"heads": 2, "split_a": True, "split_b": True}
 
 CASES = [
     deconv("relu", relu),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ndarray_rt.testing.case import Array, Case, Input
@@ -51,8 +53,9 @@ def instance(data: tuple[int, ...], eps: float = 1e-3, native: bool = True,
                 dtypes=("float32", "float64", "float16"), note=note)
 
 
-AXES = {"instance": lambda n: tuple(range(1, n)), "channel": lambda n: (1,),
-        "spatial": lambda n: tuple(range(2, n))}
+AXES: dict[str, Callable[[int], tuple[int, ...]]] = {
+    "instance": lambda n: tuple(range(1, n)), "channel": lambda n: (1,),
+    "spatial": lambda n: tuple(range(2, n))}
 
 
 def l2(data: tuple[int, ...], mode: str, eps: float = 1e-10, native: bool = True) -> Case:

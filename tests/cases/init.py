@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case
+from ndarray_rt.testing.case import Array, Case, Native
 
 DTYPES = ("float32", "float64", "float16", "uint8", "int8", "int32", "int64", "bool")
 
 
-def case(op: str, want: Array, native: bool | str = False, **params: object) -> Case:
+def case(op: str, want: Array, native: Native = False, **params: object) -> Case:
     return Case(op, params, [], reference=lambda: want, exact=True, native=native,
                 dtypes=("float32",))
 

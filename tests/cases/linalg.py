@@ -38,7 +38,8 @@ def slope(function: Callable[..., Any], symmetric: bool) -> Callable[..., Any]:
         for place in np.ndindex(*a.shape):
             step = np.zeros(a.shape)
             step[place] += eps / 2
-            step[(*place[:-2], *(place[:-3:-1] if symmetric else place[-2:]))] += eps / 2
+            twin = (*place[:-2], *(place[:-3:-1] if symmetric else place[-2:]))
+            step[twin] += eps / 2
             up, down = function(a + step), function(a - step)
             pairs = zip(up, down, heads, strict=True) if isinstance(up, tuple) else (
                 [(up, down, heads[0])])

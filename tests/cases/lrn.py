@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 
 def normalize(x: Array, nsize: int, alpha: float, beta: float, knorm: float) -> Array:
@@ -17,7 +17,7 @@ def normalize(x: Array, nsize: int, alpha: float, beta: float, knorm: float) -> 
 
 
 def case(data: tuple[int, ...], nsize: int, alpha: float = 0.5, beta: float = 0.75,
-         knorm: float = 1.0, native: bool | str = True, native_backward: bool | str | None = None,
+         knorm: float = 1.0, native: Native = True, native_backward: Native | None = None,
          note: str = "") -> Case:
     params = {"nsize": nsize, "alpha": alpha, "beta": beta, "knorm": knorm}
     return Case("LRN", params, [Input(data, low=-2, high=2)],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Reference
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
@@ -23,7 +23,7 @@ def choice(condition: tuple[int, ...], data: tuple[int, ...], kind: str = "float
                 dtypes=dtypes, note=f"{kind} condition")
 
 
-def mask(axis: int, value: float):  # type: ignore[no-untyped-def]
+def mask(axis: int, value: float) -> Reference:
     def reference(data: Array, lengths: Array) -> Array:
         made = np.array(data)
         for b, length in enumerate(lengths):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case
+from ndarray_rt.testing.case import Array, Case, Reference
 
 NEAR = {"float32": 1e-5, "float16": 1e-2}
 
 
-def dot(turn_a: bool, turn_b: bool):  # type: ignore[no-untyped-def]
+def dot(turn_a: bool, turn_b: bool) -> Reference:
     def reference(a: Array, b: Array) -> Array:
         y = np.tensordot(a, b, ((0 if turn_a else a.ndim - 1,), (b.ndim - 1 if turn_b else 0,)))
         return y.reshape(1) if y.ndim == 0 else y
     return reference
 
 
-def batch_dot(turn_a: bool, turn_b: bool):  # type: ignore[no-untyped-def]
+def batch_dot(turn_a: bool, turn_b: bool) -> Reference:
     left, right = "...km" if turn_a else "...mk", "...nk" if turn_b else "...kn"
     return lambda a, b: np.einsum(f"{left},{right}->...mn", a, b)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Reference
 
 from .convolution import convolve
 
@@ -14,8 +14,9 @@ def relu(x: Array) -> Array:
     return np.maximum(x, 0)
 
 
-def case(parts: list[tuple[int, ...]], filters: int, post_ops: str = "", after: object = None,
-         act_type: str = "relu", bias: bool = True, note: str = "") -> Case:
+def case(parts: list[tuple[int, ...]], filters: int, post_ops: str = "",
+         after: Reference | None = None, act_type: str = "relu", bias: bool = True,
+         note: str = "") -> Case:
     channels = sum(part[1] for part in parts)
     ones = (1,) * (len(parts[0]) - 2)
     inputs = [*map(Input, parts), Input((channels,), low=0.5, high=1.5), Input((channels,)),

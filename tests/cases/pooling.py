@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Kind, Native
 
 Reduce = Callable[[Array, int], Array]
 
@@ -35,8 +36,10 @@ def pool(x: Array, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[
             data = slice(max(start, 0), max(0, min(stop, d)))
             window.append(data)
             count *= max(0, stop - start) if include else max(0, data.stop - data.start)
-        seen = x[(slice(None), slice(None), *window)]
-        y[(slice(None), slice(None), *at)] = reduce(
+        read: tuple[Any, ...] = (slice(None), slice(None), *window)
+        written: tuple[Any, ...] = (slice(None), slice(None), *at)
+        seen = x[read]
+        y[written] = reduce(
             seen.reshape(*x.shape[:2], int(np.prod(seen.shape[2:]))), count)
     return y
 
@@ -52,10 +55,10 @@ REDUCE: dict[str, Reduce] = {
 
 
 def case(pool_type: str, data: tuple[int, ...], kernel: tuple[int, ...] = (), note: str = "",
-         native: bool | str = True, v1: bool = False, native_backward: bool | str | None = None,
-         **params: object) -> Case:
+         native: Native = True, v1: bool = False, native_backward: Native | None = None,
+         **params: Any) -> Case:
     rank = len(data) - 2
-    given: dict[str, object] = {"pool_type": pool_type, **params}
+    given: dict[str, Any] = {"pool_type": pool_type, **params}
     if kernel:
         given["kernel"] = kernel
     name = pool_type + str(params.get("p_value", ""))
@@ -74,9 +77,10 @@ def case(pool_type: str, data: tuple[int, ...], kernel: tuple[int, ...] = (), no
             x = np.moveaxis(x, -1, 1)
         y = pool(x, window, stride, pad, convention, REDUCE[name], include)
         return np.moveaxis(y, 1, -1) if last else y
-    kind = {"max": "distinct", "lp": "positive"}.get(pool_type, "uniform")
+    kinds: dict[str, Kind] = {"max": "distinct", "lp": "positive"}
+    contents = Input(data, kind=kinds.get(pool_type, "uniform"))
     rtol = {"float32": 1e-4} if pool_type == "lp" else None
-    return Case("Pooling_v1" if v1 else "Pooling", given, [Input(data, kind=kind)],
+    return Case("Pooling_v1" if v1 else "Pooling", given, [contents],
                 reference=reference, native=native,
                 native_backward=native if native_backward is None else native_backward,
                 dtypes=("float32", "float64", "float16"), rtol=rtol, note=note)
@@ -124,11 +128,10 @@ CASES += [
 
 
 def case_v1(pool_type: str, data: tuple[int, ...], kernel: tuple[int, ...] = (),
-            **more: object) -> Case:
+            **more: Any) -> Case:
     """Padding is zeros of the data, and avg divides by the whole kernel."""
     pad = more.get("pad", (0, 0))
-    assert isinstance(pad, tuple)
-    made = case(pool_type, data, kernel, v1=True, **more)  # type: ignore[arg-type]
+    made = case(pool_type, data, kernel, v1=True, **more)
     whole = kernel or data[2:]
     stride = more.get("stride", (1, 1)) if kernel else (1, 1)
     convention = str(more.get("pooling_convention", "valid"))

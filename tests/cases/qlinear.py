@@ -46,7 +46,7 @@ def dequantize(dtype: str, scale: float, zero: int, shape: tuple[int, ...]) -> C
                 lambda x: (x.astype(F) - F(zero)) * F(scale), native=True)
 
 
-def narrowed(steps: float, p: dict[str, Any]) -> int:
+def narrowed(steps: np.float32, p: dict[str, Any]) -> int:
     return min(max(int(np.rint(steps)) + p["out_zero"], p["low"]), p["high"])
 
 

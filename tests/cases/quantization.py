@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -281,7 +281,7 @@ def summed(given: dict[str, float]) -> Callable[..., Any]:
     return reference
 
 
-def product(given: dict[str, float]) -> Callable[..., Any]:
+def product(given: Mapping[str, Any]) -> Callable[..., Any]:
     def reference(a: Array, b: Array, *rest: Array) -> Any:
         pairs = [(int(v), int(w)) for v, w in zip(a.ravel(), b.ravel(), strict=True)]
         own = [F(127.5) / F(widest(rest[i][0], rest[i + 1][0])) for i in (0, 2)]
@@ -318,16 +318,15 @@ def normed(eps: float) -> Callable[..., Any]:
     return reference
 
 
+WINDOWS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"pad": (1, 1), "stride": (2, 2)}, {"stride": 2, "pad": 1}),
+    ({"pad": (1, 1), "count_include_pad": False}, {"stride": 1, "pad": 1, "inside": True}),
+    ({"stride": (2, 2), "pooling_convention": "full"}, {"stride": 2, "pad": 0, "full": True})]
 CASES += [
     *(case("quantized_pooling", {"kernel": (2, 3), "pool_type": kind, **params},
            [whole((2, 20, 5, 6), dtype), *ends(-1.5, 2.25)],
            pooled(kind, (2, 3), **own), no_grad={0})
-      for dtype in ("int8", "uint8") for kind in ("max", "avg")
-      for params, own in (
-          ({"pad": (1, 1), "stride": (2, 2)}, {"stride": 2, "pad": 1}),
-          ({"pad": (1, 1), "count_include_pad": False}, {"stride": 1, "pad": 1, "inside": True}),
-          ({"stride": (2, 2), "pooling_convention": "full"},
-           {"stride": 2, "pad": 0, "full": True}))),
+      for dtype in ("int8", "uint8") for kind in ("max", "avg") for params, own in WINDOWS),
     *(case("quantized_concat", {"num_args": 2, "dim": 1},
            [whole((2, 20, 3, 4), a), whole((2, 16, 3, 4), b), *ends(-1.5, 2.25, -0.5, 3.0)],
            joined(1), no_grad={0, 1})

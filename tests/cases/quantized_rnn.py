@@ -32,13 +32,13 @@ def logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def step(x: Sequence[int], h: Sequence[int], c: Sequence[float], i2h: Any, h2h: Any, bias: Any,
-         scales: Sequence[float]) -> tuple[list[int], list[float]]:
+def step(x: Sequence[int], h: Sequence[int], c: Sequence[float], weights: tuple[Any, Any],
+         bias: Any, scales: Sequence[float]) -> tuple[list[int], list[float]]:
     """Hidden states and cells after a step of a sequence."""
     gates = []
-    for row, (left, right) in enumerate(zip(i2h, h2h, strict=True)):
-        weights = [fit(w * scales[row], "int8") for w in (*left, *right)]
-        total = sum(w * (v - SHIFT) for w, v in zip(weights, (*x, *h), strict=True))
+    for row, (left, right) in enumerate(zip(*weights, strict=True)):
+        rounded = [fit(w * scales[row], "int8") for w in (*left, *right)]
+        total = sum(w * (v - SHIFT) for w, v in zip(rounded, (*x, *h), strict=True))
         gates.append(total / (SCALE * scales[row]) + bias[row])
     i, f, g, o = (gates[k * STATE:(k + 1) * STATE] for k in range(4))
     cells = [logistic(f[k]) * c[k] + logistic(i[k]) * math.tanh(g[k]) for k in range(STATE)]
@@ -64,7 +64,7 @@ def reference(layers: int, directions: int, with_states: bool) -> Callable[..., 
                 at = layer * directions + direction
                 h, c = [byte(v) for v in state[at, n]], list(cell[at, n])
                 for t in range(len(x))[::-1 if direction else 1]:
-                    h, c = step(x[t, n], h, c, *weights[at], biases[at], scales)
+                    h, c = step(x[t, n], h, c, weights[at], biases[at], scales)
                     made[t, n, direction * STATE:(direction + 1) * STATE] = h
                 last_h[at, n], last_c[at, n] = [back(v) for v in h], c
             x = made

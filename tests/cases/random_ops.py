@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case
+from ndarray_rt.testing.case import Array, Case, Reference
 
 
-def within(low: float, high: float, dtype: str):  # type: ignore[no-untyped-def]
+def within(low: float, high: float, dtype: str) -> Reference:
     """Inside [low, high), of the right mean and spread, and all different where there is room."""
     def check(ins: list[Array], outs: list[Array]) -> None:
         x = outs[0]
@@ -24,7 +24,7 @@ def within(low: float, high: float, dtype: str):  # type: ignore[no-untyped-def]
     return check
 
 
-def normal(loc: float, scale: float, dtype: str):  # type: ignore[no-untyped-def]
+def normal(loc: float, scale: float, dtype: str) -> Reference:
     def check(ins: list[Array], outs: list[Array]) -> None:
         x = outs[0]
         assert x.dtype == dtype

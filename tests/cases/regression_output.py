@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 
 def sigmoid(x: Array) -> Array:
@@ -23,7 +23,7 @@ def backward(op: str, x: Array, label: Array, scale: float) -> Array:
 
 
 def case(op: str, data: tuple[int, ...], label: tuple[int, ...], scale: float = 1.0,
-         native: bool | str = True, values: object = None) -> Case:
+         native: Native = True, values: object = None) -> Case:
     # sigmoid(0) is not 0: padded layouts are left before, and that counts as oneDNN
     return Case(op, {"grad_scale": scale},
                 [Input(data, values=values), Input(label, values=values)],

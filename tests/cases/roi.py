@@ -38,11 +38,11 @@ def align(data: Array, rois: Array, bins: tuple[int, int], scale: float, ratio: 
         high = ratio if ratio > 0 else math.ceil(height / rows)
         wide = ratio if ratio > 0 else math.ceil(width / columns)
         for y, x in np.ndindex(rows, columns):
-            total = sum(sample(data[int(image)], y0 + (y + (a + 0.5) / high) * height / rows,
-                               x0 + (x + (b + 0.5) / wide) * width / columns)
-                        for a in range(high) for b in range(wide))
-            total = total / (high * wide)
-            made[i, :, y, x] = total.reshape(channels, rows, columns)[:, y, x] if split else total
+            seen = [sample(data[int(image)], y0 + (y + (a + 0.5) / high) * height / rows,
+                           x0 + (x + (b + 0.5) / wide) * width / columns)
+                    for a in range(high) for b in range(wide)]
+            mean = sum(seen, np.zeros(())) / (high * wide)
+            made[i, :, y, x] = mean.reshape(channels, rows, columns)[:, y, x] if split else mean
     return made
 
 
@@ -64,8 +64,9 @@ def pool(data: Array, rois: Array, bins: tuple[int, int], scale: float) -> Array
     return made
 
 
-ROIS = [[0, 1, 1, 5, 4], [1, 0.5, 2.25, 7.5, 6], [1, -3, -2, 2, 3], [0, 4, 4, 2, 2],
-        [-1, 1, 1, 3, 3], [0, 5, 3, 20, 12], [2, 0, 0, 4, 4]]
+ROIS: list[list[float]] = [
+    [0, 1, 1, 5, 4], [1, 0.5, 2.25, 7.5, 6], [1, -3, -2, 2, 3], [0, 4, 4, 2, 2],
+    [-1, 1, 1, 3, 3], [0, 5, 3, 20, 12], [2, 0, 0, 4, 4]]
 
 
 def regions(values: Any = ROIS) -> Input:

@@ -40,10 +40,11 @@ def finished(p: dict[str, Any], sums_of: Callable[..., Any], column: tuple[int, 
              ) -> Callable[..., Any]:
     kind = p["out_type"]
 
-    def reference(x: Array, w: Array, *rest: Array) -> Any:
+    def reference(x: Array, w: Array, *more: Array) -> Any:
+        rest = list(more)
         y = sums_of(x, w, *(np.ones(1, F),) * 4)[0]
         if not p.get("no_bias"):
-            bias, *rest = rest
+            bias = rest.pop(0)
             y = y + bias.reshape(column) if kind == "int32" else y.astype(F) + bias.reshape(column)
         if kind == "int32":
             return y.astype(np.int32)
@@ -159,19 +160,18 @@ def floats(*shape: int, low: float = -1.0) -> Input:
     return Input(shape, "float32", values=RNG.uniform(low, 1, shape).astype(F))
 
 
-NORM = {"with_norm": True, "eps": 0.25}
+NORM: dict[str, Any] = {"with_norm": True, "eps": 0.25}
+LAYERS: list[tuple[dict[str, Any], tuple[int, ...]]] = [
+    ({"out_scale": 17.0}, (5, 3, 3, 3)), ({"out_scale": 1.0, "no_bias": True}, (20, 7)),
+    ({}, (4, 2, 1, 1)), ({"no_bias": True}, (3, 17)), ({"out_scale": 3.5, **NORM}, (5, 3, 2, 3)),
+    ({"out_scale": 3.5, "no_bias": True, "fix_gamma": False, **NORM}, (7, 4, 1, 1)),
+    ({"fix_gamma": False, **NORM}, (2, 9))]
 CASES += [
     *(case("_round_layer", {"data_type": kind, **p},
            [*ends(-1.0, 2.5), floats(*shape), *([] if p.get("no_bias") else [floats(shape[0])]),
             *([floats(shape[0]), floats(shape[0]), floats(shape[0]), floats(shape[0], low=0.0)]
               if p.get("with_norm") else [])], rounded_layer(p | {"data_type": kind}))
-      for kind in ("int8", "uint8")
-      for p, shape in zip((
-          {"out_scale": 17.0}, {"out_scale": 1.0, "no_bias": True}, {}, {"no_bias": True},
-          {"out_scale": 3.5, **NORM}, {"out_scale": 3.5, "no_bias": True, "fix_gamma": False,
-                                       **NORM}, {"fix_gamma": False, **NORM}), (
-          (5, 3, 3, 3), (20, 7), (4, 2, 1, 1), (3, 17), (5, 3, 2, 3), (7, 4, 1, 1), (2, 9)),
-          strict=True)),
+      for kind in ("int8", "uint8") for p, shape in LAYERS),
     *(case("_round_dense", {"data_type": kind, **p},
            [*ends(-1.0, 2.5), whole((5, 7)), *ends(-0.7, 0.9),
             *([] if p.get("no_bias") else [whole((5,)), *ends(-0.25, 0.5)])],

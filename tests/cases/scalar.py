@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Kind
 
 Function = Callable[[Array, float], Array]
 FORMULAS: dict[str, Function] = {
@@ -31,7 +31,7 @@ POSITIVE = {"_power_scalar", "_rpower_scalar", "_rmod_scalar"}
 
 
 def case(name: str, shape: tuple[int, ...], number: float) -> Case:
-    kind = "positive" if name in POSITIVE else "away"
+    kind: Kind = "positive" if name in POSITIVE else "away"
     return Case(name, {"scalar": number}, [Input(shape, kind=kind)], native=True,
                 reference=lambda x: FORMULAS[name](x, np.float64(number)),
                 dtypes=("float32", "float64", "float16"))

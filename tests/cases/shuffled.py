@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 from .convolution import convolve
 
@@ -32,7 +32,7 @@ def filters(shape: tuple[int, ...], groups: int) -> Case:
 
 def conv(data: tuple[int, ...], made: int, groups: int, shuffled: int, post_ops: str = "",
          after: Change = lambda y: y, *operands: tuple[int, ...], bias: bool = True,
-         native: bool | str = True, note: str = "") -> Case:
+         native: Native = True, note: str = "") -> Case:
     ones = (1,) * (len(data) - 2)
     weight = Input((made, data[1] // groups, *ones), weight_groups=groups)
     inputs = [Input(data), weight, *([Input((made,))] if bias else []), *map(Input, operands)]

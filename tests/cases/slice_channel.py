@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case
+from ndarray_rt.testing.case import Array, Case, Native
 
 
 def case(shape: tuple[int, ...], count: int, axis: int = 1, squeeze: bool = False,
-         native: bool | str = True, dtypes: tuple[str, ...] = ("float32", "float64")) -> Case:
+         native: Native = True, dtypes: tuple[str, ...] = ("float32", "float64")) -> Case:
     def reference(x: Array) -> tuple[Array, ...]:
         parts = np.split(x, count, axis)
         return tuple(part.squeeze(axis) if squeeze else part for part in parts)

@@ -36,12 +36,12 @@ def masked(x: Array, length: Array, axis: int, log: bool = False, temperature: f
 
 
 def by_length(op: str, shape: tuple[int, ...], axis: int, lengths: list[int], dtype: str = "int32",
-              **params: object) -> Case:
+              **params: float) -> Case:
     left = shape[:axis] + shape[axis + 1:] or (1,)
     return Case(op, {"axis": axis, "use_length": True, **params},
                 [shape, Input(left, dtype=dtype, values=lengths)],
                 reference=lambda x, n: masked(x, n, axis, op == "log_softmax",
-                                              float(params.get("temperature", 1.0))),
+                                              params.get("temperature", 1.0)),
                 native=False, native_backward=False)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Native
 
 Shape = tuple[int, ...]
 
@@ -61,8 +61,8 @@ def backward(x: Array, label: Array, dy: Array, params: dict[str, Any]) -> Array
     return dx * dy if params.get("out_grad") else dx
 
 
-def case(data: Shape, label: Shape | None = None, values: Any = None, native: bool | str = True,
-         native_backward: bool | str | None = None, note: str = "", op: str = "SoftmaxOutput",
+def case(data: Shape, label: Shape | None = None, values: Any = None, native: Native = True,
+         native_backward: Native | None = None, note: str = "", op: str = "SoftmaxOutput",
          **params: Any) -> Case:
     classes = data[1] if params.get("multi_output") else data[-1]
     if label is None:
@@ -77,7 +77,7 @@ def case(data: Shape, label: Shape | None = None, values: Any = None, native: bo
         is_train=True, note=note)
 
 
-IGNORE = {"use_ignore": True, "ignore_label": 1}
+IGNORE: dict[str, Any] = {"use_ignore": True, "ignore_label": 1}
 CASES = [
     case((4, 5)),
     case((4, 5), op="Softmax"),

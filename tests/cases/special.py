@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Reference
 
 FLOATS = ("float32", "float64")
 SHAPE = (2, 20, 3, 2)
@@ -72,7 +73,7 @@ CASES = [
 ]
 
 HOLES = [1.5, np.nan, 3, np.nan, np.nan, np.nan, 0.5, 2, -1.25, 4, 5, 6]
-NAN_OF = {"nansum": np.nansum, "nanprod": np.nanprod}
+NAN_OF: dict[str, Reference] = {"nansum": np.nansum, "nanprod": np.nanprod}
 SLOPES = {
     "nansum": lambda x, dy, y: np.where(np.isnan(x), 0, dy),
     "nanprod": lambda x, dy, y: np.where(np.isnan(x), 0, dy * y / x),
@@ -94,7 +95,7 @@ CASES += [
     for op, function in (("nansum", np.sum), ("nanprod", np.prod))]
 
 
-def norm(ord: int, axis: object, keepdims: bool):  # type: ignore[no-untyped-def]
+def norm(ord: int, axis: Any, keepdims: bool) -> Reference:
     def reference(x: Array) -> Array:
         gone = tuple(range(x.ndim)) if axis in (None, ()) else axis
         made = (np.abs(x).sum(gone, keepdims=keepdims) if ord == 1
@@ -132,7 +133,7 @@ CASES += [
 ARG_OF = {"argmax": np.argmax, "argmin": np.argmin}
 
 
-def position(op: str, axis: int | None, keepdims: bool = False):  # type: ignore[no-untyped-def]
+def position(op: str, axis: int | None, keepdims: bool = False) -> Reference:
     def reference(x: Array) -> Array:
         made = ARG_OF[op](x, axis=axis)
         if keepdims:
@@ -175,7 +176,7 @@ CASES += [
 # ---- running sums -------------------------------------------------------------------------------
 
 
-def sums(axis: int | None):  # type: ignore[no-untyped-def]
+def sums(axis: int | None) -> Reference:
     return lambda x: np.cumsum(x, axis=axis)
 
 

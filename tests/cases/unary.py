@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ndarray_rt.testing.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input, Kind, Reference
 
 SHAPE = (2, 20, 3, 2)
 erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -14,7 +14,7 @@ half_away = np.vectorize(lambda v: math.copysign(math.floor(abs(v) + 0.5), v), o
 half_down = np.vectorize(lambda v: math.ceil(v - 0.5), otypes=[float])
 
 # name -> (function, kind of input, low, high)
-SMOOTH = {
+SMOOTH: dict[str, tuple[Reference, Kind, float, float]] = {
     "negative": (np.negative, "uniform", -1, 1), "abs": (np.abs, "away", -1, 1),
     "exp": (np.exp, "uniform", -3, 3), "log": (np.log, "positive", 0, 1),
     "sqrt": (np.sqrt, "positive", 0, 1), "rsqrt": (lambda x: 1 / np.sqrt(x), "positive", 0, 1),
@@ -38,7 +38,7 @@ NATIVE = {"negative", "abs", "sqrt", "square", "reciprocal", "relu", "sigmoid", 
           "radians", "erf", "exp", "silu", "softsign", "rsqrt", "log", "log1p"}
 NATIVE_SLOPE = {"abs", "relu", "sigmoid", "tanh", "exp", "log", "log2", "log10", "sqrt", "square",
                 "silu", "softsign", "rsqrt", "log1p", "expm1", "erf", "reciprocal"}
-STEPS = {
+STEPS: dict[str, Reference] = {
     "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "fix": np.trunc, "trunc": np.trunc,
     "round": half_away, "rint": half_down, "logical_not": lambda x: (x == 0).astype(x.dtype),
     "zeros_like": np.zeros_like, "ones_like": np.ones_like,
@@ -49,9 +49,8 @@ WHOLE = [-7, -3, 0, 2, 5, 100]
 
 def case(name: str, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> Case:
     function, kind, low, high = SMOOTH[name]
-    slope: bool | str = name in NATIVE_SLOPE
     return Case(name, {}, [Input(shape, kind=kind, low=low, high=high)], reference=function,
-                native=name in NATIVE, native_backward=slope, dtypes=dtypes,
+                native=name in NATIVE, native_backward=name in NATIVE_SLOPE, dtypes=dtypes,
                 rtol={"float16": 8e-3})
 
 
@@ -87,7 +86,7 @@ CASES += [Case(name, {}, [shape], reference=SMOOTH[name][0], native=False,
           for name in ("sigmoid", "square") for shape in ((0, 3), ())]
 
 
-def clipped(low: float, high: float):  # type: ignore[no-untyped-def]
+def clipped(low: float, high: float) -> Reference:
     return lambda x: np.where(x > high, high, np.where(x < low, low, x)).astype(x.dtype)
 
 
@@ -126,7 +125,7 @@ CASES += [Case("ones_like", {}, [shape], reference=np.ones_like, native=True)
 VALUES = [300.0, 11.1, -1.0, -3.9, 0.0, 127.0]
 
 
-def wrapped(bits: int, signed: bool):  # type: ignore[no-untyped-def]
+def wrapped(bits: int, signed: bool) -> Reference:
     """Cut off towards zero, then modulo the range."""
     def reference(x: Array) -> Array:
         whole = np.trunc(x).astype(np.int64) % (1 << bits)

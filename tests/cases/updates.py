@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,11 @@ def ftml(params: dict[str, Any], w: Array, g: Array, d: Array, v: Array,
     return -z / size, size, v, z
 
 
-RULES = {"sgd_update": (sgd, 0), "sgd_mom_update": (momentum, 1), "adam_update": (adam, 2),
-         "nag_mom_update": (nag, 1), "signsgd_update": (signs, 0), "signum_update": (signum, 1),
-         "rmsprop_update": (rmsprop, 1), "rmspropalex_update": (alex, 3), "ftrl_update": (ftrl, 2),
-         "ftml_update": (ftml, 3)}
+RULES: dict[str, tuple[Callable[..., Any], int]] = {
+    "sgd_update": (sgd, 0), "sgd_mom_update": (momentum, 1), "adam_update": (adam, 2),
+    "nag_mom_update": (nag, 1), "signsgd_update": (signs, 0), "signum_update": (signum, 1),
+    "rmsprop_update": (rmsprop, 1), "rmspropalex_update": (alex, 3), "ftrl_update": (ftrl, 2),
+    "ftml_update": (ftml, 3)}
 # states that are squares, or their sums
 POSITIVE = {"adam_update": (3,), "rmsprop_update": (2,), "rmspropalex_update": (2,),
             "ftrl_update": (3,), "ftml_update": (2, 3)}

@@ -56,7 +56,7 @@ def sgd_of(i: int, *a: Array) -> tuple[Array, ...]:
 
 
 def adamw_of(i: int, *a: Array) -> tuple[Array, ...]:
-    return adamw({**ADAMW, "lr": LRS[i], "wd": WDS[i], "eta": ETAS[i]}, *a, 0.5)
+    return adamw({**ADAMW, "lr": LRS[i], "wd": WDS[i], "eta": ETAS[i]}, a, 0.5)
 
 
 def lamb_of(i: int, w: Array, *a: Array) -> tuple[Array, ...]:

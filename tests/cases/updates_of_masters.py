@@ -26,7 +26,8 @@ def nag(p: dict[str, Any], w: Array, g: Array, m: Array) -> Arrays:
     return new, keep * m - lr * (g + wd * new)
 
 
-def adamw(p: dict[str, Any], w: Array, g: Array, m: Array, v: Array, scale: float) -> Arrays:
+def adamw(p: dict[str, Any], arrays: Arrays, scale: float) -> Arrays:
+    w, g, m, v = arrays
     if scale == 0 or not np.isfinite(scale):
         return w, m, v
     g = clipped(g * scale, p)
@@ -91,8 +92,8 @@ def one_adamw(shape: tuple[int, ...], factor: float) -> Case:
     scale = Input((1,), dtype="float32", values=[factor])
     return Case("_adamw_update", ADAMW,
                 [Input(shape), Input(shape), Input(shape), Input(shape, kind="positive"), scale],
-                reference=lambda *a: adamw(ADAMW, *a[:4], factor)[0],
-                after=lambda *a: dict(enumerate(adamw(ADAMW, *a[:4], factor)[1:], 2)),
+                reference=lambda *a: adamw(ADAMW, a[:4], factor)[0],
+                after=lambda *a: dict(enumerate(adamw(ADAMW, a[:4], factor)[1:], 2)),
                 dtypes=("float32", "float64"), native=True)
 
 
@@ -100,11 +101,11 @@ def master_adamw(shape: tuple[int, ...], factor: float) -> Case:
     scale = Input((1,), dtype="float32", values=[factor])
 
     def after(*a: Array) -> dict[int, Array]:
-        new, mean, var = adamw(ADAMW, a[4], *a[1:4], factor)
+        new, mean, var = adamw(ADAMW, (a[4], *a[1:4]), factor)
         return {2: mean, 3: var, 4: new}
     return Case("_mp_adamw_update", ADAMW,
                 [Input(shape), Input(shape), single(shape), positive(shape), single(shape), scale],
-                reference=lambda *a: adamw(ADAMW, a[4], *a[1:4], factor)[0], after=after,
+                reference=lambda *a: adamw(ADAMW, (a[4], *a[1:4]), factor)[0], after=after,
                 dtypes=("float16", "float32"), native=False, rtol=SINGLE, atol=SINGLE)
 
 

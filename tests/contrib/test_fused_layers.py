@@ -200,8 +200,10 @@ def test_what_mxnet_cuts_off_or_bends_is_computed(act: str, kind: str) -> None:
 def test_nodes_inside_and_fused_operators_can_be_excluded() -> None:
     symbol = NETWORKS["residual"](mx)
     args, aux = parameters(mx, symbol)
-    for excluded, floats in (({"excluded_sym_names": ["bn1", "fc0"]}, 2),
-                             ({"excluded_op_names": ["_sg_mkldnn_conv"]}, 3)):
+    exclusions: list[tuple[dict[str, Any], int]] = [
+        ({"excluded_sym_names": ["bn1", "fc0"]}, 2),
+        ({"excluded_op_names": ["_sg_mkldnn_conv"]}, 3)]
+    for excluded, floats in exclusions:
         made = quantization.quantize_model_mkldnn(
             symbol, args, aux, label_names=None, calib_mode="none", **excluded)[0]
         rows = [row for row in plain(made)[0] if row[0].startswith("_sg")]

@@ -127,14 +127,15 @@ def test_the_model_on_floats_stays_as_it_is() -> None:
 
 def test_an_lstm_without_weights_or_steps() -> None:
     """Rows of zeros have no range, and no step no output."""
-    states = [mx.nd.ones((1, 2, 3)) * value for value in (0.25, 0.5)]
+    state, cell = (mx.nd.ones((1, 2, 3)) * value for value in (0.25, 0.5))
+    scale, shift = mx.nd.array([64.0]), mx.nd.array([64.0])
     for steps in (0, 2):
         data = mx.nd.zeros((steps, 2, 5), dtype="uint8")
-        out, hidden, cell = mx.nd.contrib.quantized_rnn(
-            data, mx.nd.zeros((4 * 3 * 10,)), *states, mx.nd.array([64.0]), mx.nd.array([64.0]),
+        out, hidden, last = mx.nd.contrib.quantized_rnn(
+            data, mx.nd.zeros((4 * 3 * 10,)), state, cell, scale, shift,
             state_size=3, num_layers=1, mode="lstm", state_outputs=True)
         assert out.shape == (steps, 2, 3)
-        np.testing.assert_allclose(cell.asnumpy(), 0.5 ** (steps + 1))
+        np.testing.assert_allclose(last.asnumpy(), 0.5 ** (steps + 1))
         want = 0.25 if not steps else np.rint(0.5 * np.tanh(0.125) * 64) / 64
         np.testing.assert_allclose(hidden.asnumpy(), want)
 
@@ -299,15 +300,17 @@ def test_wrong_arguments_are_named(change: dict[str, Any], said: str) -> None:
 def test_steps_that_do_not_fit_are_refused() -> None:
     symbol = simple(mx)
     args, aux = parameters(mx, symbol)
+    wrong: Any = "net.json"
     with pytest.raises(mx.errors.TypeMismatch, match="expected a Symbol"):
-        quantization.quantize_model("net.json", args, aux)
+        quantization.quantize_model(wrong, args, aux)
     with pytest.raises(ValueError, match="expected `none`, `naive`, `entropy` or `customize`"):
         quantization.quantize_graph(symbol, args, aux, calib_mode="customize")
     for mode in (None, "none"):
         with pytest.raises(ValueError, match="please set calibration mode to naive or entropy"):
             quantization.calib_graph(symbol, args, aux, None, mode)
+    wrong = []
     with pytest.raises(ValueError, match="Only supports data as a type of DataIter"):
-        quantization._collect_layer_statistics(None, [], None)
+        quantization._collect_layer_statistics(None, wrong, None)
 
 
 def test_values_that_are_not_finite_are_named() -> None:
@@ -351,11 +354,11 @@ def test_without_calibration_batch_normalization_stays_on_floats() -> None:
 def test_arguments_that_can_not_be_meant() -> None:
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
     quantize = mx.contrib.quantization.quantize_model
-    args = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.ones(2)}
+    args: dict[str, Any] = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.ones(2)}
     with pytest.raises(ParameterError, match="num_calib_examples got 0, expected at least 1"):
         quantize(net, args, {}, calib_mode="none", num_calib_examples=0)
     with pytest.raises(TypeMismatch, match=r"parameter .fc_weight. is .*expected an NDArray"):
-        quantize(net, {**args, "fc_weight": np.ones((2, 3))}, {}, calib_mode="none")
+        quantize(net, args | {"fc_weight": np.ones((2, 3))}, {}, calib_mode="none")
 
 
 def test_ranges_of_large_sums_are_finite() -> None:
@@ -370,14 +373,15 @@ def test_parameters_that_are_not_given_are_named(mode: str) -> None:
     args, aux = parameters(mx, residual(mx))
     for missing, said in (("fc_weight", r"FullyConnected 'fc': weight 'fc_weight' is not in arg_p"),
                           ("bn0_moving_var", r"moving_var 'bn0_moving_var' is not in aux_params")):
-        left = [{name: value for name, value in given.items() if name != missing}
-                for given in (args, aux)]
+        left_args, left_aux = ({name: value for name, value in given.items() if name != missing}
+                               for given in (args, aux))
         with pytest.raises(mx.errors.NameMismatch, match=said):
-            quantization.quantize_model(residual(mx), *left, label_names=None, calib_mode=mode,
-                                        calib_data=iterator(mx))
+            quantization.quantize_model(residual(mx), left_args, left_aux, label_names=None,
+                                        calib_mode=mode, calib_data=iterator(mx))
         with pytest.raises(mx.errors.NameMismatch, match=f"'{missing}' is not in"):
-            quantization.quantize_model_mkldnn(residual(mx), *left, label_names=None,
-                                               calib_mode=mode, calib_data=iterator(mx))
+            quantization.quantize_model_mkldnn(
+                residual(mx), left_args, left_aux, label_names=None, calib_mode=mode,
+                calib_data=iterator(mx))
 
 
 def test_a_weight_may_be_data() -> None:

@@ -171,12 +171,14 @@ def test_cells_of_a_recurrent_network() -> None:
 
 def test_what_can_not_be_is_refused() -> None:
     symbol, params = network(), parameters()
+    wrong: Any = 3
     with pytest.raises(TypeMismatch, match="expected a Symbol or a HybridBlock"):
-        quantize_dynamic(3, params)  # type: ignore[call-overload]
-    with pytest.raises(TypeMismatch, match="arg_params is None, expected a dict"):
-        quantize_dynamic(symbol, None)  # type: ignore[call-overload]
+        quantize_dynamic(wrong, params)
     with pytest.raises(TypeMismatch, match="parameter 'w0' is 3"):
-        quantize_dynamic(symbol, {**params, "w0": 3})
+        quantize_dynamic(symbol, {**params, "w0": wrong})
+    wrong = None
+    with pytest.raises(TypeMismatch, match="arg_params is None, expected a dict"):
+        quantize_dynamic(symbol, wrong)
     with pytest.raises(ParameterError, match="unknown quantized_dtype int4"):
         quantize_dynamic(symbol, params, quantized_dtype="int4")
     with pytest.raises(ParameterError, match="data_shapes required"):

@@ -92,9 +92,10 @@ def test_it_comes_nearer_than_sgd() -> None:
         mx.sym.Variable("data"), num_hidden=1, name="fc"), mx.sym.Variable("label"))
     best = np.linalg.lstsq(np.c_[x, np.ones(96)], y, rcond=None)[0]
     distances = []
-    for kind, more in ((SVRGModule, {"update_freq": 1}), (mx.mod.Module, {})):
+    for make in (lambda: SVRGModule(net, label_names=["label"], update_freq=1),
+                 lambda: mx.mod.Module(net, label_names=["label"])):
         mx.random.seed(0)
-        one = kind(net, label_names=["label"], **more)
+        one = make()
         one.fit(mx.io.NDArrayIter(x, y, 4, label_name="label"), eval_metric="mse", num_epoch=120,
                 optimizer_params={"learning_rate": 0.2})
         args = one.get_params()[0]

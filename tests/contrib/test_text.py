@@ -166,16 +166,19 @@ def test_wrong_files_are_named(content: str, match: str, tmp_path: Path) -> None
         text.embedding.CustomEmbedding(str(tmp_path / "v.txt"))
 
 
+WRONG: Any = {"a": 1}
+
+
 @pytest.mark.parametrize(("wrong", "error", "match"), [
     (lambda: text.vocab.Vocabulary(min_freq=0), AssertionError, "positive"),
     (lambda: text.vocab.Vocabulary(reserved_tokens=["a", "a"]), AssertionError, "duplicate"),
     (lambda: text.vocab.Vocabulary(reserved_tokens=["<unk>"]), AssertionError, "unknown_token"),
-    (lambda: text.vocab.Vocabulary({"a": 1}), AssertionError, "Counter"),
+    (lambda: text.vocab.Vocabulary(WRONG), AssertionError, "Counter"),
     (lambda: text.vocab.Vocabulary().to_tokens(1), ParameterError, "index 1"),
     (lambda: text.vocab.Vocabulary().to_tokens([0, -1]), ParameterError, "index -1"),
     (lambda: text.vocab.Vocabulary().to_tokens("a"), ParameterError, "index a"),
     (lambda: text.embedding.CustomEmbedding("nowhere"), ParameterError, "'nowhere'"),
-    (lambda: text.embedding.CompositeEmbedding({}, []), AssertionError, "Vocabulary"),
+    (lambda: text.embedding.CompositeEmbedding(WRONG, []), AssertionError, "Vocabulary"),
     (lambda: text.embedding.CompositeEmbedding(text.vocab.Vocabulary(), [3]), AssertionError,
      "token_embeddings")])
 def test_wrong_use_is_named(wrong: Any, error: type[Exception], match: str) -> None:

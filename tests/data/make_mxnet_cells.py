@@ -7,6 +7,7 @@ graphs.json: their graphs.
 import importlib.util
 import json
 import pathlib
+from typing import Any
 
 import mxnet as mx
 import numpy as np
@@ -15,14 +16,16 @@ HERE = pathlib.Path(__file__).parent
 OUT = HERE / "mxnet_cells"
 
 
-def read_cases():
+def read_cases() -> Any:
     spec = importlib.util.spec_from_file_location("cases", HERE.parent / "rnn/cases.py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def main():
+def main() -> None:
     cases = read_cases()
     OUT.mkdir(exist_ok=True)
     arrays, graphs = {}, {}

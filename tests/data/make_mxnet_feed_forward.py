@@ -16,13 +16,13 @@ OUT = pathlib.Path(__file__).parent / "mxnet_feed_forward"
 CPUS = {"one": [mx.cpu()], "two": [mx.cpu(0), mx.cpu(1)]}
 
 
-def network():
+def network() -> mx.sym.Symbol:
     x = mx.sym.BatchNorm(mx.sym.Variable("data"), fix_gamma=False, name="bn")
     x = mx.sym.Activation(mx.sym.FullyConnected(x, num_hidden=8, name="fc1"), act_type="tanh")
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(x, num_hidden=3, name="fc2"), name="softmax")
 
 
-def main():
+def main() -> None:
     OUT.mkdir(exist_ok=True)
     drawn = np.random.RandomState(0)
     data = drawn.rand(46, 4).astype("float32")
@@ -36,7 +36,7 @@ def main():
     found.update({"before." + name: value for name, value in args.items()})
     for how, contexts in CPUS.items():
         for epoch_size in (None, 7):
-            seen = []
+            seen: list[tuple[int, int]] = []
             model = mx.model.FeedForward(
                 network(), contexts, num_epoch=4, epoch_size=epoch_size, learning_rate=0.3,
                 momentum=0.9, numpy_batch_size=10,

@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import json
 import pathlib
+from typing import Any
 
 import mxnet as mx
 import numpy as np
@@ -26,14 +27,16 @@ MODELS += [f"mobilenet{kind}{width}" for kind in ("", "v2_") for width in ("1.0"
                                                                            "0.25")]
 
 
-def read_cases():
+def read_cases() -> Any:
     spec = importlib.util.spec_from_file_location("cases", HERE.parent / "gluon" / "cases.py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def write_answers(cases):
+def write_answers(cases: Any) -> None:
     arrays = {}
     for case in cases.CASES:
         for name, value in cases.run(mx, case, False).items():
@@ -41,7 +44,7 @@ def write_answers(cases):
     np.savez_compressed(OUT / "answers.npz", **arrays)
 
 
-def write_network(cases):
+def write_network(cases: Any) -> None:
     with mx.name.NameManager():
         net = cases._dense_net(mx)
     net.initialize()
@@ -54,7 +57,7 @@ def write_network(cases):
     net.export(str(OUT / "net"))
 
 
-def write_names():
+def write_names() -> None:
     found = {}
     for model in MODELS:
         with mx.name.NameManager():

@@ -8,6 +8,7 @@ graphs.
 import importlib.util
 import json
 import pathlib
+from typing import Any
 
 import mxnet as mx
 import numpy as np
@@ -16,14 +17,16 @@ HERE = pathlib.Path(__file__).parent
 OUT = HERE / "mxnet_gluon_rnn"
 
 
-def read_cases():
+def read_cases() -> Any:
     spec = importlib.util.spec_from_file_location("cases", HERE.parent / "gluon/rnn/cases.py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def main():
+def main() -> None:
     cases = read_cases()
     OUT.mkdir(exist_ok=True)
     arrays = {}

@@ -6,6 +6,7 @@ import json
 import pathlib
 import sys
 import tempfile
+from typing import Any
 
 import cv2
 import mxnet as mx
@@ -17,7 +18,7 @@ sys.path.insert(0, str(FOLDER.parents[1]))
 from tests.image import golden, golden_augmented, pictures  # noqa: E402 - needs the path
 
 
-def decoded(files):
+def decoded(files: dict[str, bytes]) -> dict[str, Any]:
     made = {}
     for name, data in files.items():
         for flag in (0, 1):
@@ -28,11 +29,11 @@ def decoded(files):
     return made
 
 
-def changed():
+def changed() -> dict[str, Any]:
     return {golden.name_of(case): golden.run(mx, case).asnumpy() for case in golden.CASES}
 
 
-def turned():
+def turned() -> dict[str, Any]:
     made = {}
     for turn in golden.TURNS:
         levels = cv2.cvtColor(pictures.drawn(), cv2.COLOR_RGB2HLS).astype(int) + turn

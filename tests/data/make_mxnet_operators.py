@@ -9,6 +9,7 @@ import ctypes
 import json
 import pathlib
 import re
+from typing import Any
 
 import mxnet  # noqa: F401 - loads the library
 from mxnet.base import _LIB, OpHandle, c_str, check_call, py_str
@@ -17,11 +18,11 @@ LEFT_OUT = ("_np", "_backward", "_npx", "_sg_", "_contrib_quantized", "_broadcas
             "_sparse_", "_contrib_tvm", "_contrib_intgemm", "_contrib_dgl", "_cv")
 
 
-def strings(pointer, count):
+def strings(pointer: Any, count: int) -> list[str]:
     return [py_str(pointer[i]) for i in range(count)]
 
 
-def describe(name):
+def describe(name: str) -> dict[str, Any]:
     handle = OpHandle()
     check_call(_LIB.NNGetOpHandle(c_str(name), ctypes.byref(handle)))
     real, text, counter, kind = (ctypes.c_char_p() for _ in range(4))
@@ -41,7 +42,7 @@ def describe(name):
             "count": py_str(counter.value)}
 
 
-def main():
+def main() -> None:
     names, size = ctypes.POINTER(ctypes.c_char_p)(), ctypes.c_uint()
     check_call(_LIB.MXListAllOpNames(ctypes.byref(size), ctypes.byref(names)))
     found = {name: describe(name) for name in sorted(strings(names, size.value))

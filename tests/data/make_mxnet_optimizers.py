@@ -20,7 +20,7 @@ from tests.optimizer import golden  # noqa: E402 - needs the path
 OUT = FOLDER / "mxnet_optimizers"
 
 
-def main():
+def main() -> None:
     OUT.mkdir(exist_ok=True)
     steps = {}
     for case in golden.CASES:

@@ -11,13 +11,13 @@ import numpy as np
 from mxnet.contrib.svrg_optimization.svrg_module import SVRGModule
 
 
-def network():
+def network() -> mx.sym.Symbol:
     x = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc1")
     x = mx.sym.FullyConnected(mx.sym.Activation(x, act_type="tanh"), num_hidden=1, name="fc2")
     return mx.sym.LinearRegressionOutput(x, mx.sym.Variable("label"), name="out")
 
 
-def main():
+def main() -> None:
     drawn = np.random.RandomState(0)
     data = drawn.rand(22, 3).astype("float32")
     label = data.sum(1)
@@ -26,7 +26,7 @@ def main():
     found = {"data": data.tolist(), "label": label.tolist(),
              "before": {name: value.tolist() for name, value in before.items()}}
     for optimizer in ("sgd", "adam"):
-        said = []
+        said: list[float] = []
         module = SVRGModule(network(), label_names=["label"], update_freq=3)
         module.fit(mx.io.NDArrayIter(data, label, 5, label_name="label"), eval_metric="mse",
                    optimizer=optimizer, optimizer_params={"learning_rate": 0.1}, num_epoch=3,

@@ -13,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 os.environ["MXNET_ENGINE_TYPE"] = "NaiveEngine"
 import mxnet as mx
@@ -23,14 +24,16 @@ OUT = HERE / "mxnet_training"
 SWITCH = "MXNET_MKLDNN_ENABLED"
 
 
-def read_golden():
+def read_golden() -> Any:
     spec = importlib.util.spec_from_file_location("golden", HERE.parent / "training" / "golden.py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def without_onednn():
+def without_onednn() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "off.npz")
         subprocess.run([sys.executable, __file__, path], check=True,
@@ -39,7 +42,7 @@ def without_onednn():
             return {f"off.{name}": value for name, value in data.items()}
 
 
-def main():
+def main() -> None:
     golden = read_golden()
     if len(sys.argv) == 2:
         np.savez(sys.argv[1], **golden.gluon(mx, golden.RESNET))

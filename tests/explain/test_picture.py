@@ -91,6 +91,7 @@ def test_another_suffix_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_name_of_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found: Any = bind(conv_net(), data=SHAPE).explain(repeat=1)
+    wrong: Any
     for wrong in (b"net.svg", 3, None):
         with pytest.raises(TypeMismatch, match=r"^explain\(\).save: path got .*, expected a str"):
             found.save(wrong)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,10 +13,10 @@ from ndarray_rt.storage.lease import LeaseError
 
 
 class Fails(autograd.Function):
-    def forward(self, x):
+    def forward(self, x: nd.NDArray) -> nd.NDArray:
         return x * 1
 
-    def backward(self, dy):
+    def backward(self, dy: nd.NDArray) -> Any:
         raise KeyboardInterrupt
 
 
@@ -79,7 +81,7 @@ def test_code_inside_a_call_that_uses_what_the_call_writes_is_told() -> None:
     from ndarray_rt.op.registry import OpDef
     x, y = nd.ones((2, 3)), nd.full((2, 3), 5)
 
-    def compute(ctx, p, ins, outs):
+    def compute(ctx: OpContext, p: NoParams, ins: list[Any], outs: list[Any]) -> None:
         assert (x.asnumpy() == 1).all(), "reading what the call reads is no conflict"
         outs[0].write(y.asnumpy())
     op = OpDef("reads_its_output", NoParams, inputs=("data",), infer_shape=same_shape,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -463,9 +464,11 @@ def test_random_graphs_against_finite_differences(steps: list[str], req: str) ->
         pool = [x, x * 0.5]
         for i, step in enumerate(steps):
             a, b = pool[-1], pool[(i * 7) % len(pool)]
-            pool.append({"add": lambda a=a, b=b: a + b, "mul": lambda a=a, b=b: a * b * 0.5,
-                         "exp": lambda a=a: exp(a * 0.1), "neg": lambda a=a: 1 - a,
-                         "slice": lambda a=a: a[::-1], "share": lambda a=a: a + a * 0.25}[step]())
+            made: dict[str, Callable[[Any, Any], Any]] = {
+                "add": lambda a, b: a + b, "mul": lambda a, b: a * b * 0.5,
+                "exp": lambda a, b: exp(a * 0.1), "neg": lambda a, b: 1 - a,
+                "slice": lambda a, b: a[::-1], "share": lambda a, b: a + a * 0.25}
+            pool.append(made[step](a, b))
         return pool[-1]
 
     x = nd.array(data, dtype="float64")

@@ -81,12 +81,13 @@ def test_gradients_of_functions_can_be_differentiated() -> None:
 
 def test_functions_are_checked() -> None:
     x = leaf([1, 2])
+    wrong: Any = 3
     function = Sigmoid()
     function(x)
     with pytest.raises(mx.MXNetError, match="only be called once"):
         function(x)
     with pytest.raises(TypeError, match="must be NDArrays"):
-        Sigmoid()(3)
+        Sigmoid()(wrong)
 
     class Wrong(Sigmoid):
         def backward(self, dy: Any) -> Any:
@@ -138,5 +139,6 @@ def test_a_function_in_a_hybridized_block_is_part_of_its_graph(is_traced_before:
     y.backward()
     assert y.asnumpy().tolist() == [3, 10]
     assert x.grad.asnumpy().tolist() == [0.625, 0.5625]  # of the operators, not of `backward`
+    wrong: Any = 1.0
     with mx.autograd.record(), pytest.raises(TypeError, match="inputs must be NDArrays"):
-        Halves()(x, 1.0)
+        Halves()(x, wrong)

@@ -29,7 +29,7 @@ REQUESTS = ("write", "add", "null")
 
 
 def programs() -> dict[Any, Any]:
-    return gradient_program._programs.made  # type: ignore[return-value]
+    return gradient_program._programs.made
 
 
 def forget() -> None:
@@ -174,7 +174,8 @@ def test_calls_of_many_arrays(n: int) -> None:
             found += [x.grad.asnumpy() for x in leaves]
         return found
     again(step)
-    kept = [key[0].name for key, made in STATE.calls.items() if made is not None]
+    calls: list[Any] = list(STATE.calls.items())
+    kept = [key[0].name for key, made in calls if made is not None]
     assert ("stack" in kept) == ("SliceChannel" in kept) == (n <= 64)
 
 
@@ -318,10 +319,11 @@ def test_an_operator_that_goes_takes_programs_along() -> None:
     from ndarray_rt import op
     x = leaf([0.5, -1.0])
     for slope in (3, 4):
+        def backward(ctx: Any, p: Any, ins: Any, outs: Any, slope: int = slope) -> None:
+            outs[0].write(ins[0] * slope)
         op.register(op.OpDef(
             "_backward_steep", op.NoParams, inputs=("dy",), infer_shape=op.same_shape,
-            infer_type=op.same_type, is_backward=True, no_gradient="a test",
-            compute=lambda ctx, p, ins, outs, slope=slope: outs[0].write(ins[0] * slope)))
+            infer_type=op.same_type, is_backward=True, no_gradient="a test", compute=backward))
         if slope == 3:
             op.register(op.OpDef(
                 "steep", op.NoParams, inputs=("x",), infer_shape=op.same_shape,

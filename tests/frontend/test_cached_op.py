@@ -255,8 +255,9 @@ def test_wrong_inputs() -> None:
         op(x.astype("float64"), *net.params)
     with pytest.raises(TypeError, match="foo"):
         op(x, *net.params, foo=1)
+    wrong: Any = "net"
     with pytest.raises(TypeMismatch, match="got a str, expected a Symbol"):
-        mx.nd.CachedOp("net")
+        mx.nd.CachedOp(wrong)
     close(op(x, *net.params), net.eager(x, *net.params))
 
 

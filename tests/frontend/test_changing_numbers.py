@@ -254,11 +254,13 @@ def test_bounds_of_parameters_hold_for_recorded_calls() -> None:
         nd.Dropout(x, p=1.5)
     for s in (1.0, 2.0, 3.0):
         nd.softmax(x, temperature=s)
+    warm: Any = "warm"
+    none: Any = None
     for _ in range(3):
         with pytest.raises(mx.MXNetError, match="temperature"):
-            nd.softmax(x, temperature="warm")
+            nd.softmax(x, temperature=warm)
         with pytest.raises(mx.MXNetError, match="slope"):
-            nd.LeakyReLU(x, act_type="leaky", slope=None)
+            nd.LeakyReLU(x, act_type="leaky", slope=none)
         with pytest.raises(mx.MXNetError):
             nd.clip(x, a_min=10 ** 400, a_max=1)
 
@@ -282,10 +284,11 @@ def test_parameters_by_position() -> None:
     x = nd.array(FINITE)
     np.testing.assert_array_equal(nd.clip(x, 0, 1).asnumpy(), np.clip(FINITE, 0, 1))
     np.testing.assert_array_equal(nd.clip(x, 0, a_max=1).asnumpy(), np.clip(FINITE, 0, 1))
+    clip: Any = nd.clip
     with pytest.raises(mx.MXNetError, match="two values"):
-        nd.clip(x, 0, 1, a_max=2)
+        clip(x, 0, 1, a_max=2)
     with pytest.raises(mx.MXNetError, match="positional"):
-        nd.clip(x, 0, 1, 2)
+        clip(x, 0, 1, 2)
 
 
 # ---- the store --------------------------------------------------------------------------------
@@ -333,7 +336,9 @@ def test_a_table_is_bounded_in_bytes() -> None:
 def test_small_numbers_after_large_ones(dtype: str) -> None:
     """Those that a kernel may take for 0 are not given to a recording of others."""
     x = nd.array([0.0, 2e-6, 1.0, 3e-310], dtype=dtype)
-    for form in (lambda s: x > s, lambda s: x * s, lambda s: x / s, lambda s: x ** s):
+    forms: list[Callable[[Any], Any]] = [lambda s: x > s, lambda s: x * s, lambda s: x / s,
+                                         lambda s: x ** s]
+    for form in forms:
         for number in (0.5, 0.25, 0.125, 1e-6, 1e-40, 1e-309, 1e-6):
             got = form(number).asnumpy()
             np.testing.assert_array_equal(got, plainly(lambda _, s: form(s), x, number))  # noqa: B023

@@ -39,7 +39,7 @@ def two(make: Any, *parameters: float) -> Any:
     return [make(*parameters, shape=(N,)), make(*arrays, shape=(N,)).reshape((N,))]
 
 
-CONTINUOUS = {
+CONTINUOUS: dict[str, tuple[Any, tuple[float, ...], Callable[[float], float]]] = {
     "uniform": (nd.random.uniform, (-1, 3), lambda x: (x + 1) / 4),
     "normal": (nd.random.normal, (2, 3), lambda x: (1 + math.erf((x - 2) / 3 / 2**0.5)) / 2),
     "exponential": (nd.random.exponential, (2.5,), lambda x: 1 - math.exp(-x / 2.5)),

@@ -73,6 +73,7 @@ def test_numbers_as_text(dtype: str | None) -> None:
 
 
 BOXES = nd.zeros((3, 6))
+NUMBER: Any = 5
 WRONG: dict[str, tuple[Callable[[Path], Any], type[MXNetError], str]] = {
     "SoftmaxOutput of rank 0": (lambda _: nd.SoftmaxOutput(nd.zeros(()), nd.zeros(())),
                                 ShapeError, r"data has shape \(\)"),
@@ -86,7 +87,7 @@ WRONG: dict[str, tuple[Callable[[Path], Any], type[MXNetError], str]] = {
     "symbol with a surrogate": (lambda d: mx.sym.Variable("a\ud800").save(str(d / "s.json")),
                                 ParameterError, "surrogates"),
     "symbol of such a name": (lambda d: mx.sym.load(f"{d}/\0"), MXNetError, "null byte"),
-    "reorder to a number": (lambda _: nd.zeros((1, 2, 3, 4)).reorder(5), TypeMismatch,
+    "reorder to a number": (lambda _: nd.zeros((1, 2, 3, 4)).reorder(NUMBER), TypeMismatch,
                             "layout got 5"),
     "reorder to no letters": (lambda _: nd.zeros((1, 2, 3, 4)).reorder("\ud800"), ParameterError,
                               "no layout"),

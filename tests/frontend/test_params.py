@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_missing_and_unknown_values_are_refused(values: dict[str, object], wrong
 
 
 def test_copies_are_equal() -> None:
-    made = Window(kernel=(3,))
+    made: Any = Window(kernel=(3,))
     hash(made)
     for other in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made)),
                   dataclasses.replace(made, stride=1)):
@@ -65,12 +66,13 @@ def test_a_hash_does_not_leave_its_process() -> None:
 
 def test_an_operator_without_parameters_ignores_what_it_is_given() -> None:
     x, y = mx.nd.array([1.0, 4.0]), mx.nd.array([2.0])
+    maximum: Any = mx.nd.broadcast_maximum
     with pytest.warns(UserWarning, match="broadcast_maximum takes no parameters: 'axis'"):
-        found = mx.nd.broadcast_maximum(x, y, axis=1)
+        found = maximum(x, y, axis=1)
     assert found.asnumpy().tolist() == [2.0, 4.0]
     # an array is an input under a wrong name
     with pytest.raises(mx.MXNetError):
-        mx.nd.broadcast_maximum(x, wrong=y)
+        maximum(x, wrong=y)
 
 
 def test_a_number_that_no_float_holds() -> None:

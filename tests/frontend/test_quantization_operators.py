@@ -43,7 +43,7 @@ def test_statistics_of_batch_norm_are_auxiliary_states() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     one, data = mx.nd.ones((1,)), mx.nd.array(A, dtype="int8")
-    contrib = mx.nd.contrib
+    contrib: Any = mx.nd.contrib
     with pytest.raises(TypeMismatch, match="_contrib_dequantize: data has dtype int32"):
         contrib.dequantize(data.astype("int32"), one, one)
     with pytest.raises(ShapeError, match=r"_contrib_dequantize: max_range has shape \(2,\)"):
@@ -101,7 +101,8 @@ def test_what_is_no_number_becomes_what_mxnet_makes_of_it(dtype: str, zero: int,
 
 def calls_with_ranges(low: Any, high: Any) -> dict[str, Any]:
     """Calls of the operators that read ranges."""
-    contrib, one = mx.nd.contrib, mx.nd.ones((1,))
+    contrib: Any = mx.nd.contrib
+    one = mx.nd.ones((1,))
     data = mx.nd.array(A, dtype="int8")
     weight, bias = mx.nd.ones((1, 2, 1, 1), dtype="int8"), mx.nd.ones((1,), dtype="int8")
     dense = mx.nd.ones((1, 16), dtype="int8")
@@ -134,6 +135,7 @@ def test_ranges_of_nan_are_refused(name: str, is_low: bool) -> None:
 
 @pytest.mark.parametrize("end", ["min_calib_range", "max_calib_range"])
 def test_calibrated_ranges_are_finite(end: str) -> None:
+    quantize: Any = mx.nd.contrib.quantize_v2
     for value in (float("nan"), float("inf")):
         with pytest.raises(ParameterError, match=f"{end}' got {value}"):
-            mx.nd.contrib.quantize_v2(mx.nd.ones((2,)), **{end: value})
+            quantize(mx.nd.ones((2,)), **{end: value})

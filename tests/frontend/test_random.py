@@ -57,6 +57,7 @@ def test_normal() -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(ParameterError, match="exponential: scale got 0"):
         nd.random.exponential(0)
+    bad: Any
     for bad in ("a", 1.5, None, True):
         with pytest.raises(mx.MXNetError, match="seed"):
             mx.random.seed(bad)

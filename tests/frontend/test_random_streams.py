@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -75,10 +76,11 @@ def test_where_an_operator_draws() -> None:
     """Where its input lies, where its output goes, and where an executor is bound."""
     x = nd.ones((4,), ctx=mx.cpu(1))
     symbol = mx.sym.random.normal(shape=(4,))
-    calls = [lambda: nd.random.normal_like(x), lambda: nd.random.normal(out=x),
-             lambda: nd.Dropout(x, mode="always"), lambda: nd.random.shuffle(x),
-             lambda: symbol.bind(mx.cpu(1), {}).forward(),
-             lambda: nd.CachedOp(mx.sym.random.normal_like(mx.sym.var("x")))(x)]
+    calls: list[Callable[[], object]] = [
+        lambda: nd.random.normal_like(x), lambda: nd.random.normal(out=x),
+        lambda: nd.Dropout(x, mode="always"), lambda: nd.random.shuffle(x),
+        lambda: symbol.bind(mx.cpu(1), {}).forward(),
+        lambda: nd.CachedOp(mx.sym.random.normal_like(mx.sym.var("x")))(x)]
     for call in calls:
         mx.random.seed(2)
         here, there = mx.random.get_state(), mx.random.get_state(mx.cpu(1))

@@ -66,8 +66,9 @@ def test_what_runs_refuses_pickle_and_says_what_to_do(protocol: int) -> None:
 
 
 def test_names_like_it_are_named() -> None:
+    dense: Any = nd.FullyConnected
     with pytest.raises(ParameterError, match=r"unknown parameter 'num_hiden'; .*mean 'num_hidden'"):
-        nd.FullyConnected(nd.ones((2, 3)), nd.ones((4, 3)), no_bias=True, num_hiden=4)
+        dense(nd.ones((2, 3)), nd.ones((4, 3)), no_bias=True, num_hiden=4)
     with pytest.raises(NameMismatch, match="'Convolutoin' is not registered; did you mean 'Conv"):
         mx.op.find("Convolutoin")
     with pytest.raises(NameMismatch, match="did you mean 'resnet18_v1'"):

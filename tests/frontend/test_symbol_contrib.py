@@ -11,7 +11,7 @@ import ndarray_rt as mx
 from ndarray_rt.errors import MXNetError
 
 WEIGHT, GRAD, MEAN, VAR = [1.0, 2.0], [3.0, 4.0], [0.1, 0.2], [0.3, 0.4]
-PARAMS = {"lr": 0.125, "eta": 0.5, "wd": 0.25, "beta1": 0.5}
+PARAMS: dict[str, Any] = {"lr": 0.125, "eta": 0.5, "wd": 0.25, "beta1": 0.5}
 
 
 def variables(*names: str) -> list[Any]:
@@ -32,7 +32,8 @@ def test_adamw(as_symbol: bool) -> None:
     scale = mx.sym.Variable("scale") if as_symbol else 0.5
     step = mx.sym.contrib.adamw_update(*inputs, rescale_grad=scale, **PARAMS)
     assert step.list_auxiliary_states() == ["mean", "var"]
-    executor = bound(step, **({"scale": mx.nd.array([0.5])} if as_symbol else {}))
+    given: dict[str, Any] = {"scale": mx.nd.array([0.5])} if as_symbol else {}
+    executor = bound(step, **given)
     mean, var = mx.nd.array(MEAN), mx.nd.array(VAR)
     want = mx.nd.contrib.adamw_update(mx.nd.array(WEIGHT), mx.nd.array(GRAD), mean, var, 0.5,
                                       **PARAMS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,7 +41,7 @@ A, B = mx.sym.Variable("a"), mx.sym.Variable("b")
     (1.0, 1.0, {}, True),
     (ONES, ONES * 1.05, {"rtol": {np.dtype("float32"): 0.1}, "atol": 0}, True),
     (np.array([True]), np.array([False]), {}, False)])
-def test_assert_almost_equal(a, b, more, passes):
+def test_assert_almost_equal(a: Any, b: Any, more: dict[str, Any], passes: bool) -> None:
     if passes:
         tu.assert_almost_equal(a, b, **more)
         return
@@ -48,7 +49,7 @@ def test_assert_almost_equal(a, b, more, passes):
         tu.assert_almost_equal(a, b, **more)
 
 
-def test_a_failure_names_the_worst_element():
+def test_a_failure_names_the_worst_element() -> None:
     b = ONES.copy()
     b[1, 2], b[0, 1] = 1.5, 1.2
     with pytest.raises(AssertionError, match=r"\(1, 2\), got=1.0+, want=1.5") as error:
@@ -57,12 +58,12 @@ def test_a_failure_names_the_worst_element():
     assert "(0, 1): got=1.0" in str(error.value)
 
 
-def test_shapes_that_do_not_go_together():
+def test_shapes_that_do_not_go_together() -> None:
     with pytest.raises(ValueError, match="broadcast"):
         tu.assert_almost_equal(np.ones((2, 3)), np.ones(4))
 
 
-def test_the_other_comparisons():
+def test_the_other_comparisons() -> None:
     assert tu.almost_equal(np.ones(3), np.ones(3) + 1e-6)
     assert not tu.almost_equal(np.ones(3), np.ones(3) + 1e-4)
     assert tu.same(mx.nd.array(ONES), ONES)
@@ -83,7 +84,7 @@ def test_the_other_comparisons():
         tu.compare_ndarray_tuple((ONES, (ONES,)), (ONES, (ONES + 1,)))
 
 
-def test_assert_exception():
+def test_assert_exception() -> None:
     tu.assert_exception(int, ValueError, "x")
     with pytest.raises(AssertionError, match="did not raise"):
         tu.assert_exception(int, ValueError, "3")
@@ -91,7 +92,7 @@ def test_assert_exception():
         tu.assert_exception(int, KeyError, "x")
 
 
-def test_same_array_sees_views_and_changes_nothing():
+def test_same_array_sees_views_and_changes_nothing() -> None:
     x = mx.nd.array([0.1, 1e9])
     before = x.asnumpy()
     assert tu.same_array(x, x.reshape((1, 2))[0])
@@ -99,7 +100,7 @@ def test_same_array_sees_views_and_changes_nothing():
     assert x.asnumpy().tobytes() == before.tobytes()
 
 
-def test_one_seed_gives_mxnets_numbers():
+def test_one_seed_gives_mxnets_numbers() -> None:
     """The same draws in the same order from numpy's generator as MXNet 1.9.1."""
     np.random.seed(3)
     assert tu.rand_shape_2d() == (9, 10)
@@ -116,7 +117,7 @@ def test_one_seed_gives_mxnets_numbers():
     assert tu.rand_ndarray((2, 2), dtype="float64").dtype == np.float64
 
 
-def test_sparse_arrays_are_refused():
+def test_sparse_arrays_are_refused() -> None:
     for make in (tu.rand_ndarray, tu.rand_sparse_ndarray):
         with pytest.raises(mx.MXNetError, match="storage type 'csr' does not exist"):
             make((2, 2), "csr")
@@ -124,7 +125,7 @@ def test_sparse_arrays_are_refused():
         tu.check_numeric_gradient(A * B, [ONES, ONES], grad_stype_dict={"a": "row_sparse"})
 
 
-def test_helpers_on_numpy_arrays():
+def test_helpers_on_numpy_arrays() -> None:
     x = np.arange(24.0).reshape(2, 3, 4)
     assert (tu.np_reduce(x, (0, 2), True, np.sum) == x.sum((0, 2), keepdims=True)).all()
     assert (tu.np_reduce(x, 1, False, np.max) == x.max(1)).all()
@@ -138,7 +139,7 @@ def test_helpers_on_numpy_arrays():
     assert (tu.assign_each2(ONES, ONES, lambda v, w: v + w) == 2).all()
 
 
-def test_default_tolerances():
+def test_default_tolerances() -> None:
     assert (tu.get_rtol(), tu.get_atol(), tu.get_etol(), tu.get_rtol(0.5)) == (1e-5, 1e-20, 0, 0.5)
     assert tu.default_rtols()[np.dtype("float16")] == 1e-2
     assert tu.default_atols()[np.dtype("int64")] == 0
@@ -147,7 +148,7 @@ def test_default_tolerances():
     assert tolerances.get_tolerance(ONES, None, tu.default_rtols()) == 1e-4
 
 
-def test_check_symbolic_forward():
+def test_check_symbolic_forward() -> None:
     made = tu.check_symbolic_forward(A * B, [ONES * 2, ONES * 3], [ONES * 6])
     assert len(made) == 1
     product = A * B
@@ -163,7 +164,7 @@ def test_check_symbolic_forward():
     assert out.dtype == np.int32
 
 
-def test_check_symbolic_backward():
+def test_check_symbolic_backward() -> None:
     values, grads = [ONES * 2, ONES * 3], [ONES * 3, ONES * 2]
     for request in ("write", "add", ["write", "add"], {"a": "add", "b": "write"}):
         made = tu.check_symbolic_backward(A * B, values, [ONES], grads, grad_req=request)
@@ -183,7 +184,7 @@ def test_check_symbolic_backward():
     assert {grad.dtype.name for grad in made.values()} == {"float16"}
 
 
-def test_check_numeric_gradient():
+def test_check_numeric_gradient() -> None:
     small = [ONES * 0.3, ONES * 0.5]
     tu.check_numeric_gradient(mx.sym.tanh(A) * B, small)
     tu.check_numeric_gradient(mx.sym.tanh(A) * B, small, numeric_eps=1e-4, rtol=1e-4, atol=1e-4,
@@ -199,7 +200,7 @@ def test_check_numeric_gradient():
         tu.check_numeric_gradient(A * B, small, grad_nodes=3)
 
 
-def test_check_numeric_gradient_with_aux_states():
+def test_check_numeric_gradient_with_aux_states() -> None:
     rng = np.random.default_rng(0)
     symbol = mx.sym.BatchNorm(mx.sym.Variable("x"), fix_gamma=False, name="bn")
     tu.check_numeric_gradient(
@@ -208,12 +209,12 @@ def test_check_numeric_gradient_with_aux_states():
         dtype=np.float64)
 
 
-def conv_contexts(dtypes):
+def conv_contexts(dtypes: Iterable[type]) -> list[dict[str, Any]]:
     return [{"ctx": mx.cpu(), "c_data": (2, 2, 6, 6),
              "type_dict": dict.fromkeys(("c_data", "c_weight", "c_bias"), d)} for d in dtypes]
 
 
-def test_check_consistency():
+def test_check_consistency() -> None:
     conv = mx.sym.Convolution(num_filter=3, kernel=(3, 3), name="c")
     contexts = conv_contexts((np.float64, np.float32))
     truth = tu.check_consistency(conv, contexts)
@@ -225,7 +226,7 @@ def test_check_consistency():
         tu.check_consistency(conv, contexts[:1])
 
 
-def test_check_consistency_sees_a_difference(capsys):
+def test_check_consistency_sees_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
     both = [{"ctx": mx.cpu(), "a": (2, 2)}] * 2
     pair = [mx.sym.exp(A, name="n"), mx.sym.sin(A, name="n")]
     with pytest.raises(AssertionError, match="n_output of context 1"):
@@ -236,7 +237,7 @@ def test_check_consistency_sees_a_difference(capsys):
         tu.check_consistency([pair[0]] * 2, both, ground_truth={"n_output": np.zeros((2, 2))})
 
 
-def test_running_a_symbol():
+def test_running_a_symbol() -> None:
     assert (tu.simple_forward(A * B, a=ONES, b=ONES * 2) == 2).all()
     assert tu.check_speed(A * B, ctx=mx.cpu(), a=(2, 2), b=(2, 2), N=2) > 0
     assert tu.check_speed(A * B, location={"a": ONES, "b": ONES}, N=2, typ="forward") > 0
@@ -244,12 +245,12 @@ def test_running_a_symbol():
         tu.check_speed(A * B, location={"a": ONES, "b": ONES}, typ="x")
 
 
-def test_same_symbol_structure():
+def test_same_symbol_structure() -> None:
     assert tu.same_symbol_structure(A * B, B * A)
     assert not tu.same_symbol_structure(A * B, A + B)
 
 
-def test_environment_comes_back_and_reaches_the_switches():
+def test_environment_comes_back_and_reaches_the_switches() -> None:
     assert config.NDRT_ONEDNN
     with tu.environment("NDRT_ONEDNN", "0"):
         assert os.environ["NDRT_ONEDNN"] == "0"
@@ -271,7 +272,7 @@ def test_environment_comes_back_and_reaches_the_switches():
         tu.environment("NDRT_TEST_X")
 
 
-def test_override_outlives_environment():
+def test_override_outlives_environment() -> None:
     """A switch that was overridden has its own value again afterwards."""
     with config.override(NDRT_CACHE_SHAPES=7):
         with tu.environment("NDRT_CACHE_SHAPES", "9"):
@@ -279,11 +280,11 @@ def test_override_outlives_environment():
         assert config.NDRT_CACHE_SHAPES == 7
 
 
-def test_retry():
+def test_retry() -> None:
     calls = []
 
     @tu.retry(3)
-    def flaky():
+    def flaky() -> None:
         calls.append(1)
         assert len(calls) == 3
 
@@ -295,7 +296,7 @@ def test_retry():
         tu.retry(0)
 
 
-def test_where_tests_run(capfd):
+def test_where_tests_run(capfd: pytest.CaptureFixture[str]) -> None:
     assert tu.default_context() == mx.cpu()
     tu.set_default_context(mx.cpu(1))
     try:
@@ -313,7 +314,7 @@ def test_where_tests_run(capfd):
         print("lost", file=sys.__stderr__)
 
 
-def test_moments_of_generators():
+def test_moments_of_generators() -> None:
     rng = np.random.default_rng(1)
     assert tu.mean_check(lambda n: rng.normal(0, 1, n), 0, 1, 10000)
     assert not tu.mean_check(lambda n: rng.normal(1, 1, n), 0, 1, 10000)
@@ -322,13 +323,13 @@ def test_moments_of_generators():
     assert not tu.normal_check(lambda n: rng.normal(2, 3, n), 2, 1, 10000)
 
 
-def test_chi_square():
+def test_chi_square() -> None:
     buckets, probs = tu.gen_buckets_probs_with_ppf(lambda q: 2 * q - 1, 4)
     assert buckets == [(-1.0, -0.5), (-0.5, 0.0), (0.0, 0.5), (0.5, 1.0)]
     assert probs == [0.25] * 4
 
 
-def chi2_sf(x, degrees):
+def chi2_sf(x: float, degrees: int) -> float:
     """The chance of a larger chi-square, in closed form for 2 and 3 degrees of freedom."""
     if degrees == 2:
         return math.exp(-x / 2)
@@ -336,7 +337,7 @@ def chi2_sf(x, degrees):
     return math.erfc(math.sqrt(x / 2)) + math.sqrt(2 * x / math.pi) * math.exp(-x / 2)
 
 
-def test_chi_square_of_samples(monkeypatch):
+def test_chi_square_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the one function of scipy's that is used written out, for scipy is an extra."""
     monkeypatch.setattr(statistics, "_stats", lambda: SimpleNamespace(
         chi2=SimpleNamespace(sf=chi2_sf)))
@@ -357,14 +358,14 @@ def test_chi_square_of_samples(monkeypatch):
         tu.chi_square_check(lambda n: rng.uniform(-1, 1, n), buckets[::-1], probs, 10)
 
 
-def test_chi_square_names_its_extra(monkeypatch):
+def test_chi_square_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     with pytest.raises(MissingPackage, match=r"ndarray_rt\[stats\]"):
         tu.chi_square_check(lambda n: np.zeros(n), [0, 1], [0.5, 0.5], 10)
 
 
-def test_all_names_are_there():
+def test_all_names_are_there() -> None:
     assert set(tu.__all__) <= set(dir(tu))
     assert "test_utils" in dir(mx)
 

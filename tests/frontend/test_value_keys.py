@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 import ndarray_rt as mx
 from ndarray_rt import config, nd, sym
 from ndarray_rt.imperative import call
+from ndarray_rt.op.elementwise import PostOp
 from ndarray_rt.op.params import Params
 from ndarray_rt.op.prim_cache import CACHE
 from ndarray_rt.op.registry import find
-from ndarray_rt.ops.fused.post_ops import PostOp, chain_text, parse_chain
+from ndarray_rt.ops.fused.post_ops import chain_text, parse_chain
 from ndarray_rt.value_key import float_key, same_value, value_key
 
 NAN = math.nan

@@ -13,10 +13,12 @@ from ndarray_rt import errors
 from ndarray_rt._array.interop import ShareError
 from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch, shown
 
-nd, sym = mx.nd, mx.sym
+nd: Any = mx.nd
+sym: Any = mx.sym
 X = nd.ones((2, 3))
 V = sym.Variable("v")
 ARRAY = np.zeros(2)
+context: Any = mx.Context
 INF, NAN = float("inf"), float("nan")
 
 
@@ -92,7 +94,7 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nd.from_dlpack("x"), TypeMismatch, "expected an object with __dlpack__"),
     (lambda: nd.from_numpy(ARRAY, zero_copy=ARRAY), TypeMismatch, "zero_copy got ndarray"),
     (lambda: X.__dlpack__(copy="x"), TypeMismatch, "copy got 'x', expected True, False or None"),
-    (lambda: mx.Context("cpu", "x"), ParameterError, "device_id got 'x', expected an int"),
+    (lambda: context("cpu", "x"), ParameterError, "device_id got 'x', expected an int"),
     (lambda: mx.Context(ARRAY), ParameterError, "device_type got ndarray"),
     (lambda: X.reshape("x"), TypeMismatch, "shape got 'x', expected ints"),
     (lambda: X.reshape(None), TypeMismatch, "shape got None"),

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -235,8 +236,9 @@ def onnx_files() -> Iterator[bytes]:
         warnings.simplefilter("ignore")  # what making the cases divides by zero
         cases = load_model_tests(kind="node")
     for case in cases:
-        if "_expanded" not in case.name and case.model.ByteSize() <= 1 << 11:
-            yield case.model.SerializeToString()
+        model: Any = case.model
+        if "_expanded" not in case.name and model.ByteSize() <= 1 << 11:
+            yield model.SerializeToString()
     for text in ONNX:
         made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
         yield made.SerializeToString()

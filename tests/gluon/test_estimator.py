@@ -235,8 +235,8 @@ def test_checkpoints(tmp_path: Path) -> None:
 def test_resumed_training_equals_training_at_once(by: str, tmp_path: Path) -> None:
     whole = build()
     whole.fit(loader(12), **{by: 6})
-    period = {"epoch_period": 1} if by == "epochs" else {"epoch_period": None, "batch_period": 1}
-    options = {"model_dir": str(tmp_path), "max_checkpoints": 3, **period}
+    options: dict[str, Any] = {"model_dir": str(tmp_path), "max_checkpoints": 3}
+    options |= {"epoch_period": 1} if by == "epochs" else {"epoch_period": None, "batch_period": 1}
     build().fit(loader(12), event_handlers=est.CheckpointHandler(**options),
                 **{by: 4})
     again = build(network(seed=7))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from ndarray_rt.gluon import nn
 from tests.observed import Call, observe_run
 
 SHAPE = (4, 16, 10, 10)
+B = TypeVar("B", bound=gluon.Block)
 
 
 def network(**options: Any) -> nn.HybridSequential:
@@ -23,7 +24,7 @@ def network(**options: Any) -> nn.HybridSequential:
     return net
 
 
-def filled(net: gluon.Block) -> gluon.Block:
+def filled(net: B) -> B:
     net.initialize()
     net(data())
     rng = np.random.default_rng(0)
@@ -90,7 +91,8 @@ def test_parameters_come_and_go() -> None:
 
 
 def test_what_is_told_before_the_parameters_are_there_holds() -> None:
-    net = network().to_mkldnn()
+    net = network()
+    assert net.to_mkldnn() is net
     assert not net.is_mkldnn
     assert filled(net)[0].weight.is_mkldnn or net[0].weight._is_trained_in_layout
     net.initialize(force_reinit=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,8 +91,9 @@ def test_storage_types() -> None:
         p.data()
     assert p.row_sparse_data(mx.nd.array([1])).shape == (3, 2)
     assert len(p.list_row_sparse_data(mx.nd.array([1]))) == 1
+    wrong: Any = 1
     with pytest.raises(TypeError, match="row_id"):
-        p.row_sparse_data(1)
+        p.row_sparse_data(wrong)
     with pytest.raises(RuntimeError, match="use data"):
         Parameter("v", shape=(2,)).row_sparse_data(mx.nd.array([1]))
     with pytest.raises(Unsupported, match="arrays are dense"):

@@ -16,7 +16,7 @@ from ndarray_rt.errors import MXNetError
 from ndarray_rt.executor.training import trainer as training
 from ndarray_rt.gluon import nn
 from ndarray_rt.gluon.trainer import Trainer
-from ndarray_rt.imperative import backward, cached_op
+from ndarray_rt.imperative import backward, backward_of_calls, cached_op
 from ndarray_rt.optimizer import updater
 
 Step = Callable[[Any, Any, Any, Any, int], None]
@@ -250,19 +250,18 @@ def test_short_ways_give_the_bits_of_the_long(
 
 def test_the_short_ways_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
-    calls, settled = backward.run_calls, updater.Updater._step_settled
-    route, like = backward.run_route, Trainer._is_like
+    settled, like = updater.Updater._step_settled, Trainer._is_like
 
     def run_calls(*args: Any) -> None:
         taken.append("calls")
-        calls(*args)
+        backward_of_calls.run_calls(*args)
 
     def step_settled(self: updater.Updater, *args: Any) -> None:
         taken.append("settled")
         settled(self, *args)
 
     def run_route(head: Any) -> bool:
-        done = route(head)
+        done = backward_of_calls.run_route(head)
         taken.append("route" if done else "no route")
         return done
 

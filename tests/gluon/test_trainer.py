@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def parameter(value: float = 1.0, name: str = "x", ctx: object = None) -> gluon.
 
 def gradient(*params: gluon.Parameter) -> None:
     with autograd.record():
-        loss = sum((p.data() * 2).sum() for p in params)
+        loss: Any = sum((p.data() * 2).sum() for p in params)
     loss.backward()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,10 +61,11 @@ def test_files(tmp_path: Path) -> None:
     assert not utils.check_sha1(path, "0" * 40)
     url = "https://example.org/a"
     assert utils.download(url, str(tmp_path), sha1_hash=digest) == str(path)
+    options: dict[str, Any]
     for options, text in (({"overwrite": True}, "asked for"), ({"sha1_hash": "0"}, "SHA-1"),
                           ({"path": str(tmp_path / "b")}, "not there")):
         with pytest.raises(Unsupported, match=text):
-            utils.download(url, **{"path": str(path), **options})
+            utils.download(url, **({"path": str(path)} | options))
     with pytest.raises(AssertionError, match="retries"):
         utils.download(url, retries=-1)
     with pytest.raises(AssertionError, match="file-name"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 import ndarray_rt as mx
 from ndarray_rt.executor.program.bound_graph import infer_facts
-from ndarray_rt.executor.program.plan import Kind
+from ndarray_rt.executor.program.plan import Kind, Step
 from ndarray_rt.executor.tiles import batch as batch_tiles
 from ndarray_rt.op.choose import prefers_channels_last
 
@@ -17,16 +20,16 @@ CACHE = 4096
 
 
 @pytest.fixture(autouse=True)
-def small_cache(monkeypatch):
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_tiles, "shared_cache_bytes", lambda: CACHE)
 
 
-def conv(data, filters, kernel=1, **attrs):
+def conv(data: mx.sym.Symbol, filters: int, kernel: int = 1, **attrs: Any) -> mx.sym.Symbol:
     return mx.sym.Convolution(data, kernel=(kernel, kernel), num_filter=filters,
                               pad=(kernel // 2, kernel // 2), **attrs)
 
 
-def network(classes=3):
+def network(classes: int = 3) -> mx.sym.Symbol:
     """Two layers that are worth tiles, a branch with a sum, then a layer with large weights."""
     net = mx.sym.Variable("data")
     net = mx.sym.relu(conv(net, 16, 3, name="c0"), name="r0")
@@ -36,7 +39,7 @@ def network(classes=3):
     return mx.sym.FullyConnected(net, num_hidden=classes, name="fc")
 
 
-def bound(symbol, shape, seed=0):
+def bound(symbol: mx.sym.Symbol, shape: tuple[int, ...], seed: int = 0) -> mx.executor.Executor:
     executor = symbol.simple_bind(mx.cpu(), grad_req="null", data=shape)
     random = np.random.default_rng(seed)
     for array in {**executor.arg_dict, **executor.aux_dict}.values():
@@ -44,7 +47,7 @@ def bound(symbol, shape, seed=0):
     return executor
 
 
-def untiled(symbol, executor):
+def untiled(symbol: mx.sym.Symbol, executor: mx.executor.Executor) -> list[np.ndarray[Any, Any]]:
     """What an executor without tiles gives for the same arrays."""
     with mx.config.override(NDRT_BATCH_TILES=False):
         other = symbol.bind(mx.cpu(), executor.arg_dict, aux_states=executor.aux_dict,
@@ -52,26 +55,26 @@ def untiled(symbol, executor):
         return [out.asnumpy() for out in other.forward()]
 
 
-def check(symbol, executor):
+def check(symbol: mx.sym.Symbol, executor: mx.executor.Executor) -> None:
     expected = untiled(symbol, executor)
     for out, wanted in zip(executor.forward(), expected, strict=True):
         np.testing.assert_allclose(out.asnumpy(), wanted, rtol=2e-5, atol=2e-5)
 
 
-def tiles(executor):
+def tiles(executor: mx.executor.Executor) -> dict[str, int]:
     """How many tiles each node of the plan has."""
-    found = {}
+    found: dict[str, int] = {}
     for step in executor.inference_plan.steps:
         if step.tile_of is not None:
             found[step.node.name] = found.get(step.node.name, 0) + 1
     return found
 
 
-def joins(executor):
+def joins(executor: mx.executor.Executor) -> list[Step]:
     return [step for step in executor.inference_plan.steps if step.node.name.endswith("_tiles")]
 
 
-def test_first_layers_run_in_tiles_and_later_ones_do_not():
+def test_first_layers_run_in_tiles_and_later_ones_do_not() -> None:
     symbol = network()
     executor = bound(symbol, (4, 3, 12, 12))
     for _ in range(4):
@@ -85,7 +88,7 @@ def test_first_layers_run_in_tiles_and_later_ones_do_not():
     assert executor.inference_plan.arena_bytes < whole.arena_bytes
 
 
-def test_results_of_tiles_lie_where_they_are_joined():
+def test_results_of_tiles_lie_where_they_are_joined() -> None:
     executor = bound(network(), (4, 3, 12, 12))
     (join,) = joins(executor)
     values = executor.inference_plan.values
@@ -97,7 +100,7 @@ def test_results_of_tiles_lie_where_they_are_joined():
     assert (row.kernel, len(row.reorders)) == ("memory only", 0)
 
 
-def test_explain_shows_a_node_once_for_all_its_tiles():
+def test_explain_shows_a_node_once_for_all_its_tiles() -> None:
     executor = bound(network(), (4, 3, 12, 12))
     executor.forward()
     with mx.config.override(NDRT_BATCH_TILES=False):
@@ -114,7 +117,7 @@ def test_explain_shows_a_node_once_for_all_its_tiles():
     assert f"4 x {next(iter(tiles(executor)))}" in str(found)
 
 
-def test_what_changes_between_runs_is_seen():
+def test_what_changes_between_runs_is_seen() -> None:
     symbol = network()
     executor = bound(symbol, (4, 3, 12, 12))
     for _ in range(3):
@@ -129,7 +132,7 @@ def test_what_changes_between_runs_is_seen():
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 12, 12), (5, 3, 12, 12), (12, 3, 12, 12), (0, 3, 12, 12)])
-def test_other_batches(shape):
+def test_other_batches(shape: tuple[int, ...]) -> None:
     symbol = network()
     executor = bound(symbol, (4, 3, 12, 12))
     executor.forward()
@@ -139,7 +142,7 @@ def test_other_batches(shape):
     assert set(tiles(other).values()) == ({shape[0]} if shape[0] > 1 else set())
 
 
-def test_clones_and_shared_memory():
+def test_clones_and_shared_memory() -> None:
     symbol = network()
     executor = bound(symbol, (4, 3, 12, 12))
     executor.forward()
@@ -150,7 +153,7 @@ def test_clones_and_shared_memory():
         check(symbol, executor)
 
 
-def test_data_may_be_normalized_first():
+def test_data_may_be_normalized_first() -> None:
     """As in residual networks of the second kind; the statistics are nobody's output."""
     data = mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn")
     net = conv(mx.sym.relu(conv(data, 16, 3, name="c0")), 16, 3, name="c1")
@@ -170,7 +173,7 @@ def test_data_may_be_normalized_first():
     assert not tiles(executor)
 
 
-def test_tiles_need_the_memory_plan():
+def test_tiles_need_the_memory_plan() -> None:
     symbol = network()
     with mx.config.override(NDRT_PLAN_MEMORY=False):
         executor = bound(symbol, (4, 3, 12, 12))
@@ -178,7 +181,7 @@ def test_tiles_need_the_memory_plan():
         check(symbol, executor)
 
 
-def test_data_in_a_layout_of_its_own():
+def test_data_in_a_layout_of_its_own() -> None:
     """The tiles are views of the bound array, whatever that is in."""
     symbol = network()
     executor = bound(symbol, (4, 16, 12, 12))
@@ -192,7 +195,7 @@ def test_data_in_a_layout_of_its_own():
 
 
 @pytest.mark.parametrize("classes", [1, 4])
-def test_an_operand_with_a_batch_of_its_own_is_not_tiled(classes):
+def test_an_operand_with_a_batch_of_its_own_is_not_tiled(classes: int) -> None:
     """A parameter of the batch's size stays whole: nothing may be computed against a tile."""
     net = conv(mx.sym.Variable("data"), 16, 3, name="c0")
     net = mx.sym.elemwise_add(net, mx.sym.Variable("offset", shape=(4, 16, 12, 12)), name="sum")
@@ -204,7 +207,7 @@ def test_an_operand_with_a_batch_of_its_own_is_not_tiled(classes):
 
 
 @pytest.mark.skipif(not prefers_channels_last(), reason="there is nothing to tune here")
-def test_tuning_tries_sizes_of_tiles(tmp_path):
+def test_tuning_tries_sizes_of_tiles(tmp_path: Path) -> None:
     symbol = network()
     executor = bound(symbol, (8, 3, 12, 12))
     try:
@@ -227,7 +230,7 @@ def test_tuning_tries_sizes_of_tiles(tmp_path):
 
 
 @pytest.mark.parametrize("tiling", [(0, 0), (0, 1), (3, 3), (3, 8), (1000, 1), (10, 1)])
-def test_a_tiling_that_is_not_of_the_graph_is_none(tiling):
+def test_a_tiling_that_is_not_of_the_graph_is_none(tiling: tuple[int, int]) -> None:
     symbol = network()
     heads = symbol.entries
     executor = bound(symbol, (8, 3, 12, 12))
@@ -238,7 +241,7 @@ def test_a_tiling_that_is_not_of_the_graph_is_none(tiling):
 
 
 @st.composite
-def networks(draw):
+def networks(draw: st.DrawFn) -> mx.sym.Symbol:
     """Convolutions with branches that meet in sums and concats, pooling between."""
     net = mx.sym.Variable("data")
     channels, size = 3, 8
@@ -266,7 +269,7 @@ def networks(draw):
 @settings(max_examples=60)
 @given(networks(), st.integers(2, 6), st.sampled_from([1, 1 << 14, 1 << 16]),
        st.sampled_from(["channels-last", "blocked"]))
-def test_random_networks(symbol, batch, cache, variant):
+def test_random_networks(symbol: mx.sym.Symbol, batch: int, cache: int, variant: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch_tiles, "shared_cache_bytes", lambda: cache)
         patch.setattr("ndarray_rt.executor.program.inference.plan_layouts",
@@ -279,7 +282,8 @@ def test_random_networks(symbol, batch, cache, variant):
 
 
 @pytest.mark.parametrize(("filters", "in_place"), [(16, True), (20, False)])
-def test_one_samples_concat_in_blocks_of_channels_moves_nothing(filters, in_place, monkeypatch):
+def test_one_samples_concat_in_blocks_of_channels_moves_nothing(
+        filters: int, in_place: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a dense block: each layer's channels are put behind all before."""
     net = conv(mx.sym.Variable("data"), 32, 3, name="c0")
     for i in range(3):

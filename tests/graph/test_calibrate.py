@@ -29,8 +29,9 @@ def bound(symbol: Any = None, shape: tuple[int, ...] = SHAPE) -> Any:
 
 
 # layer by layer, as MXNet's quantize_model
-PLAIN = {"calib_mode": "naive", "quantized_dtype": "int8", "quantize_granularity": "tensor-wise",
-         "fused": False}
+PLAIN: dict[str, Any] = {
+    "calib_mode": "naive", "quantized_dtype": "int8", "quantize_granularity": "tensor-wise",
+    "fused": False}
 
 
 def calibrated(**options: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -48,7 +48,7 @@ def observed() -> Iterator[None]:
     stop()
 
 
-MODES = {
+MODES: dict[str, tuple[Callable[[], AbstractContextManager[object]], str]] = {
     "NDRT_CAPTURE": (lambda: config.override(NDRT_CAPTURE=0), "switched off by NDRT_CAPTURE=0"),
     "NDRT_ONEDNN": (lambda: config.override(NDRT_ONEDNN=0),
                     "NDRT_ONEDNN=0 lets all steps run in Python"),
@@ -99,20 +99,20 @@ def test_shared_memory() -> None:
 
 
 def test_a_step_in_python() -> None:
-    executor = mx.sym.Custom(mx.sym.Variable("x"), op_type="captured_twice", name="twice")
-    executor = executor.simple_bind(mx.cpu(), grad_req="null", x=(2, 3))
+    net = mx.sym.Custom(mx.sym.Variable("x"), op_type="captured_twice", name="twice")
+    executor = net.simple_bind(mx.cpu(), grad_req="null", x=(2, 3))
     for _ in range(3):
         executor.forward()
     assert executor.capture_state == "a step runs in Python"
 
 
 @mx.operator.register("captured_twice")
-class TwiceProp(mx.operator.CustomOpProp):  # type: ignore[misc]
+class TwiceProp(mx.operator.CustomOpProp):
     def create_operator(self, ctx: Any, shapes: Any, types: Any) -> Any:
         return Twice()
 
 
-class Twice(mx.operator.CustomOp):  # type: ignore[misc]
+class Twice(mx.operator.CustomOp):
     def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
         self.assign(out_data[0], req[0], 2 * in_data[0])
 

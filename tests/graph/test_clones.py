@@ -174,6 +174,7 @@ def test_what_is_no_list_of_inputs(inputs: Any, text: str) -> None:
 
 
 def test_a_pool_of_what_is_no_executor() -> None:
+    wrong: Any
     for wrong, kind in ((None, "NoneType"), ("x", "str"), (network(), "Symbol")):
         with pytest.raises(TypeMismatch, match=f"^ExecutorPool: executor got a {kind}, expected"):
             mx.executor.ExecutorPool(wrong)
@@ -301,7 +302,7 @@ def test_threads_settle_one_prologue_at_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_pool_serves_more_threads_than_it_has_clones() -> None:
     executor = bound()
     wanted = [naive(executor, i) for i in range(6)]
-    failures = []
+    failures: list[BaseException] = []
 
     def work(number: int) -> None:
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,22 +16,25 @@ from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.stream import Stream
 from ndarray_rt.testing.faults import live_bytes
 
+AnyArray = np.ndarray[Any, Any]
 
-def small_net():
+
+def small_net() -> mx.sym.Symbol:
     data = mx.sym.Variable("data")
     net = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")
     net = mx.sym.Activation(net, act_type="tanh", name="act")
     return mx.sym.FullyConnected(net, num_hidden=2, name="fc2")
 
 
-def filled(executor, seed=0):
+def filled(executor: mx.executor.Executor, seed: int = 0) -> mx.executor.Executor:
     rng = np.random.default_rng(seed)
     for array in (*executor.arg_dict.values(), *executor.aux_dict.values()):
         array[:] = rng.uniform(-1, 1, array.shape)
     return executor
 
 
-def reference(exe, out_grad):
+def reference(exe: mx.executor.Executor,
+              out_grad: AnyArray) -> tuple[AnyArray, dict[str, AnyArray]]:
     """Output and gradients of small_net by hand."""
     v = {n: a.asnumpy().astype(np.float64) for n, a in exe.arg_dict.items()}
     hidden = np.tanh(v["data"] @ v["fc1_weight"].T + v["fc1_bias"])
@@ -40,7 +45,7 @@ def reference(exe, out_grad):
                  "data": d_hidden @ v["fc1_weight"]}
 
 
-def test_forward_and_backward_by_hand():
+def test_forward_and_backward_by_hand() -> None:
     exe = filled(small_net().simple_bind(mx.cpu(), data=(3, 5)))
     out_grad = np.random.default_rng(1).uniform(-1, 1, (3, 2))
     exe.forward(is_train=True)
@@ -52,7 +57,7 @@ def test_forward_and_backward_by_hand():
 
 
 @pytest.mark.parametrize("form", ["dict", "list"])
-def test_requests_by_list_and_dict(form):
+def test_requests_by_list_and_dict(form: str) -> None:
     net = small_net()
     names = net.list_arguments()
     by_name = {"data": "null", "fc1_weight": "add", "fc1_bias": "write", "fc2_weight": "add",
@@ -71,7 +76,7 @@ def test_requests_by_list_and_dict(form):
                                    atol=1e-5)
 
 
-def test_bind_uses_the_arrays_given():
+def test_bind_uses_the_arrays_given() -> None:
     net = small_net()
     shapes, _, _ = net.infer_shape(data=(3, 5))
     args = [mx.nd.array(np.random.rand(*s)) for s in shapes]
@@ -88,7 +93,7 @@ def test_bind_uses_the_arrays_given():
     assert exe.output_dict["fc2_output"].shape == (3, 2)
 
 
-def test_outputs_are_the_same_memory_each_call():
+def test_outputs_are_the_same_memory_each_call() -> None:
     exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
     held = exe.forward()[0]
     before = held.asnumpy()
@@ -97,7 +102,7 @@ def test_outputs_are_the_same_memory_each_call():
     np.testing.assert_array_equal(held.asnumpy(), exe.outputs[0].asnumpy())
 
 
-def test_one_gradient_for_two_arguments():
+def test_one_gradient_for_two_arguments() -> None:
     a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
     exe = (a + b).simple_bind(mx.cpu(), grad_req={"a": "add", "b": "write"}, a=(2, 2), b=(2, 2))
     exe.grad_dict["a"][:] = 10
@@ -107,7 +112,7 @@ def test_one_gradient_for_two_arguments():
     np.testing.assert_array_equal(exe.grad_dict["b"].asnumpy(), [[1, 2], [3, 4]])
 
 
-def test_an_argument_used_many_times():
+def test_an_argument_used_many_times() -> None:
     x = mx.sym.Variable("x")
     total = x
     for _ in range(12):
@@ -119,7 +124,7 @@ def test_an_argument_used_many_times():
     np.testing.assert_allclose(exe.grad_dict["x"].asnumpy(), [25, -47, 13, 73], rtol=1e-6)
 
 
-def test_an_argument_the_outputs_do_not_depend_on():
+def test_an_argument_the_outputs_do_not_depend_on() -> None:
     x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
     net = mx.sym.Group([x * 2, mx.sym.BlockGrad(y)])
     exe = net.simple_bind(mx.cpu(), x=(2,), y=(2,))
@@ -130,7 +135,7 @@ def test_an_argument_the_outputs_do_not_depend_on():
     np.testing.assert_array_equal(exe.grad_dict["y"].asnumpy(), [0, 0])
 
 
-def test_arguments_that_share_memory():
+def test_arguments_that_share_memory() -> None:
     """The same array bound twice, and a gradient array that is an argument's own memory."""
     a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
     x = mx.nd.array([1.0, 2.0, 3.0])
@@ -140,7 +145,7 @@ def test_arguments_that_share_memory():
     np.testing.assert_array_equal(x.asnumpy(), [1, 20, 300])
 
 
-def test_monitor_sees_every_output():
+def test_monitor_sees_every_output() -> None:
     exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
     plain = exe.forward()[0].asnumpy()
     seen = {}
@@ -153,7 +158,7 @@ def test_monitor_sees_every_output():
     np.testing.assert_allclose(seen["fc2_output"], plain, rtol=1e-6)  # not fused while it is seen
 
 
-def test_monitor_of_inputs_tells_the_names_that_mxnet_does():
+def test_monitor_of_inputs_tells_the_names_that_mxnet_does() -> None:
     data = mx.sym.Variable("data")
     net = mx.sym.Convolution(data, kernel=(1, 1), num_filter=2, name="c")
     net = mx.sym.Activation(mx.sym.BatchNorm(net, name="bn"), act_type="relu", name="r")
@@ -172,7 +177,7 @@ def test_monitor_of_inputs_tells_the_names_that_mxnet_does():
         "data", "cc_arg2", "cc_output"]
 
 
-def test_monitor_of_backward_tells_the_names_that_mxnet_does():
+def test_monitor_of_backward_tells_the_names_that_mxnet_does() -> None:
     data = mx.sym.Variable("data")
     net = mx.sym.Activation(mx.sym.FullyConnected(data, num_hidden=2, name="fc"),
                             act_type="sigmoid", name="act")
@@ -203,7 +208,7 @@ def test_monitor_of_backward_tells_the_names_that_mxnet_does():
     np.testing.assert_allclose(exe.grad_dict["fc_weight"].asnumpy(), weight_grad, rtol=1e-6)
 
 
-def test_copy_params_from_casts_and_refuses_strangers():
+def test_copy_params_from_casts_and_refuses_strangers() -> None:
     exe = small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5))
     exe.copy_params_from({"fc1_bias": mx.nd.array([1, 2, 3, 4], dtype="float64")})
     np.testing.assert_array_equal(exe.arg_dict["fc1_bias"].asnumpy(), [1, 2, 3, 4])
@@ -212,7 +217,7 @@ def test_copy_params_from_casts_and_refuses_strangers():
     exe.copy_params_from({"stranger": mx.nd.ones((1,))}, allow_extra_params=True)
 
 
-def test_reshape_shares_parameters():
+def test_reshape_shares_parameters() -> None:
     exe = filled(small_net().simple_bind(mx.cpu(), data=(4, 5)))
     small = exe.reshape(data=(2, 5))
     small.forward(data=np.ones((2, 5)))
@@ -230,13 +235,13 @@ def test_reshape_shares_parameters():
     assert wide.arg_dict["fc1_weight"].shape == (4, 6)
 
 
-def test_eval():
+def test_eval() -> None:
     x = mx.sym.Variable("x")
     out, = (x * 2 + 1).eval(x=mx.nd.array([1.0, 2.0]))
     np.testing.assert_array_equal(out.asnumpy(), [3, 5])
 
 
-def test_bad_bindings_are_refused_before_anything_happens():
+def test_bad_bindings_are_refused_before_anything_happens() -> None:
     net = small_net()
     with pytest.raises(NameMismatch, match="dada"):
         net.simple_bind(mx.cpu(), dada=(3, 5))
@@ -262,7 +267,7 @@ def test_bad_bindings_are_refused_before_anything_happens():
         net.bind(mx.cpu(), [mx.nd.ones((3, 6)), *args[1:]])
 
 
-def test_bad_calls_lose_nothing():
+def test_bad_calls_lose_nothing() -> None:
     exe = filled(small_net().simple_bind(mx.cpu(), data=(3, 5)))
     before = {n: a.asnumpy() for n, a in exe.arg_dict.items()}
     with pytest.raises(mx.MXNetError, match="out_grads"):
@@ -284,7 +289,7 @@ def test_bad_calls_lose_nothing():
     exe.backward(mx.nd.ones((3, 2)))
 
 
-def conv_net():
+def conv_net() -> mx.sym.Symbol:
     net = mx.sym.Variable("data")
     for i, filters in enumerate((20, 8)):
         net = mx.sym.Convolution(net, kernel=(3, 3), num_filter=filters, pad=(1, 1), name=f"c{i}")
@@ -293,7 +298,7 @@ def conv_net():
     return mx.sym.Pooling(net, kernel=(2, 2), stride=(2, 2), pool_type="max", name="pool")
 
 
-def test_weights_are_converted_once():
+def test_weights_are_converted_once() -> None:
     exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
     first = exe.forward()[0].asnumpy()
     plain = {n: a.asnumpy() for n, a in exe.arg_dict.items()}
@@ -315,7 +320,7 @@ def test_weights_are_converted_once():
     np.testing.assert_array_equal(exe.forward()[0].asnumpy(), first)
 
 
-def test_a_weight_that_is_written_to_again_and_again_is_packed_beside():
+def test_a_weight_that_is_written_to_again_and_again_is_packed_beside() -> None:
     data = mx.sym.Variable("data")
     net = mx.sym.Convolution(data, kernel=(3, 3), num_filter=32, no_bias=True, name="c0")
     exe = filled(net.simple_bind(mx.cpu(), grad_req="null", data=(1, 16, 8, 8)))
@@ -336,7 +341,7 @@ def test_a_weight_that_is_written_to_again_and_again_is_packed_beside():
     assert exe.counters["reorders"] - before < reorders[-1]
 
 
-def test_weights_shared_with_training_stay_plain():
+def test_weights_shared_with_training_stay_plain() -> None:
     net = conv_net()
     train = filled(net.simple_bind(mx.cpu(), data=(2, 3, 8, 8)))
     train.forward(is_train=False)
@@ -347,11 +352,11 @@ def test_weights_shared_with_training_stay_plain():
     assert not np.allclose(train.forward(is_train=False)[0].asnumpy(), out)
 
 
-def test_live_bytes_do_not_grow():
+def test_live_bytes_do_not_grow() -> None:
     exe = filled(conv_net().simple_bind(mx.cpu(), data=(2, 3, 8, 8)))
     grads = [mx.nd.ones(o.shape) for o in exe.outputs]
 
-    def step():
+    def step() -> None:
         exe.forward(is_train=True)
         exe.backward(grads)
         exe.forward(is_train=False)
@@ -363,7 +368,7 @@ def test_live_bytes_do_not_grow():
     assert live_bytes() == before
 
 
-def test_a_released_executor_gives_its_memory_back():
+def test_a_released_executor_gives_its_memory_back() -> None:
     gc.collect()
     filled(conv_net().simple_bind(mx.cpu(), data=(2, 3, 8, 8))).forward()
     gc.collect()
@@ -374,7 +379,7 @@ def test_a_released_executor_gives_its_memory_back():
     assert mx.memory_stats()["live"] <= before
 
 
-def test_the_third_inference_run_is_one_native_call():
+def test_the_third_inference_run_is_one_native_call() -> None:
     exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
     data = np.random.default_rng(5).uniform(-1, 1, (4, 2, 3, 8, 8))
     wanted = []
@@ -391,7 +396,7 @@ def test_the_third_inference_run_is_one_native_call():
     assert exe.counters["kernels"] == before["kernels"] + 1
 
 
-def test_a_captured_run_sees_every_change():
+def test_a_captured_run_sees_every_change() -> None:
     exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
 
     def both() -> None:
@@ -403,15 +408,15 @@ def test_a_captured_run_sees_every_change():
     for _ in range(4):
         both()
     assert exe.capture_state == "captured"
-    changes = [lambda: exe.arg_dict["data"].__imul__(2),
-               lambda: exe.arg_dict["c1_weight"].__iadd__(0.25),
-               lambda: exe.arg_dict["c0_weight"].__setitem__(1, 3.0),
-               lambda: exe.aux_dict["bn0_moving_mean"].__iadd__(1),
-               lambda: exe.arg_dict["data"]._chunk.reorder(
-                   tagged_desc(np.dtype(np.float32), (2, 3, 8, 8), "acdb"), Stream()),
-               lambda: exe.outputs[0][1].asnumpy(),
-               lambda: exe.outputs[0].__setitem__(0, 7.0),
-               lambda: mx.set_num_threads(2), lambda: mx.set_num_threads(1)]
+    changes: list[Callable[[], object]] = [
+        lambda: exe.arg_dict["data"].__imul__(2),
+        lambda: exe.arg_dict["c1_weight"].__iadd__(0.25),
+        lambda: exe.arg_dict["c0_weight"].__setitem__(1, 3.0),
+        lambda: exe.aux_dict["bn0_moving_mean"].__iadd__(1),
+        lambda: exe.arg_dict["data"]._chunk.reorder(
+            tagged_desc(np.dtype(np.float32), (2, 3, 8, 8), "acdb"), Stream()),
+        lambda: exe.outputs[0][1].asnumpy(), lambda: exe.outputs[0].__setitem__(0, 7.0),
+        lambda: mx.set_num_threads(2), lambda: mx.set_num_threads(1)]
     for change in changes:
         change()
         for _ in range(3):
@@ -419,7 +424,7 @@ def test_a_captured_run_sees_every_change():
 
 
 @pytest.mark.parametrize("runs", [1, 3])
-def test_changes_of_threads_never_stop_capture(runs):
+def test_changes_of_threads_never_stop_capture(runs: int) -> None:
     """However few runs there are for each number of threads."""
     x = mx.nd.ones((2, 3))
     exe = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2).simple_bind(
@@ -438,7 +443,7 @@ def test_changes_of_threads_never_stop_capture(runs):
         mx.set_num_threads(before)
 
 
-def test_a_read_of_a_view_leaves_a_captured_layout_alone():
+def test_a_read_of_a_view_leaves_a_captured_layout_alone() -> None:
     exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
     for _ in range(3):
         exe.forward()
@@ -451,7 +456,7 @@ def test_a_read_of_a_view_leaves_a_captured_layout_alone():
 
 
 @pytest.mark.parametrize("between", ["nothing", "a run step by step"])
-def test_training_is_captured_whole(between):
+def test_training_is_captured_whole(between: str) -> None:
     """Forward and backward use one memory in turn, in other layouts: both stay recorded."""
     nets = [filled(conv_net().simple_bind(mx.cpu(), data=(2, 3, 8, 8))) for _ in range(2)]
     for i in range(8):
@@ -471,7 +476,7 @@ def test_training_is_captured_whole(between):
     assert states["forward, training"] == states["backward, training"] == "captured"
 
 
-def test_ten_thousand_runs_take_no_memory():
+def test_ten_thousand_runs_take_no_memory() -> None:
     exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
     for _ in range(3):
         exe.forward()
@@ -486,7 +491,7 @@ def test_ten_thousand_runs_take_no_memory():
     assert mx.memory_stats()["live"] == before
 
 
-def test_a_reshaped_executor_keeps_its_monitor():
+def test_a_reshaped_executor_keeps_its_monitor() -> None:
     exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
     seen = []
     exe.set_monitor_callback(lambda name, array: seen.append((mx.base.py_str(name), array.shape)))

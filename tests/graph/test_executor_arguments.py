@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,7 @@ from ndarray_rt.errors import NameMismatch, ParameterError, ShapeError, TypeMism
 
 
 @pytest.fixture
-def executor():
+def executor() -> mx.executor.Executor:
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
     made = net.simple_bind(mx.cpu(), data=(2, 4))
     made.forward(is_train=True)
@@ -19,7 +22,7 @@ def executor():
 
 @pytest.mark.parametrize("repeat", ["x", None, 2.5, 0, -1, True])
 @pytest.mark.parametrize("method", ["explain", "tune"])
-def test_repeats(executor, method, repeat):
+def test_repeats(executor: mx.executor.Executor, method: str, repeat: Any) -> None:
     with pytest.raises(ParameterError, match=f"{method}: repeat is"):
         getattr(executor, method)(repeat=repeat)
 
@@ -52,7 +55,8 @@ def test_repeats(executor, method, repeat):
     lambda e: e.bind_update("sgd_update", lr=0.1, wd_mult={"fc_bias": np.ones(2)}),
     lambda e: e.bind_update("sgd_update", lr=0.1, wd_mult={"fc_bias": 10 ** 400}),
 ])
-def test_wrong_types(executor, wrong):
+def test_wrong_types(executor: mx.executor.Executor,
+                     wrong: Callable[[mx.executor.Executor], object]) -> None:
     with pytest.raises(TypeMismatch, match=r"expected an? "):
         wrong(executor)
     executor.forward(is_train=True)
@@ -67,12 +71,13 @@ def test_wrong_types(executor, wrong):
     ({"lr_mult": {"fc_bias": None}}, r"lr_mult\['fc_bias'\] got None, expected a float"),
     ({"wd_mult": {"fc_bias": "x"}}, r"wd_mult\['fc_bias'\] got 'x', expected a float"),
 ])
-def test_what_bind_update_says(executor, given, text):
+def test_what_bind_update_says(executor: mx.executor.Executor, given: dict[str, Any],
+                               text: str) -> None:
     with pytest.raises(TypeMismatch, match=f"^bind_update: {text}$"):
         executor.bind_update("sgd_update", lr=0.1, **given)
 
 
-def test_names_and_factors_that_are_right(executor):
+def test_names_and_factors_that_are_right(executor: mx.executor.Executor) -> None:
     update = executor.bind_update("sgd_mom_update", {"fc_bias": (mx.nd.ones((3,)),)}, lr=1,
                                   names=(name for name in ["fc_bias"]),
                                   lr_mult={"fc_bias": np.float32(2)},
@@ -88,13 +93,14 @@ def test_names_and_factors_that_are_right(executor):
     ({"data": (2, 5), "fc_weight": (3, 4)}, 'FullyConnected "fc": weight has shape'),
     ({"data": (-1, 4)}, "data: shape got"),
 ])
-def test_shapes_that_do_not_go_together(executor, shapes, text):
+def test_shapes_that_do_not_go_together(executor: mx.executor.Executor,
+                                        shapes: dict[str, Any], text: str) -> None:
     with pytest.raises(ShapeError, match=f"^reshape: {text}"):
         executor.reshape(**shapes)
     assert executor.reshape(data=(1, 4)).outputs[0].shape == (1, 3)
 
 
-def test_parameters_are_copied_when_all_names_are_right(executor):
+def test_parameters_are_copied_when_all_names_are_right(executor: mx.executor.Executor) -> None:
     with pytest.raises(NameMismatch, match=r"'other' is no argument"):
         executor.copy_params_from({"fc_bias": mx.nd.ones((3,)), "other": mx.nd.ones((3,))})
     assert not executor.arg_dict["fc_bias"].asnumpy().any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,24 @@ from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.pass_checks import operators
 
 SHAPES = {"data": (2, 3, 9, 8), "weight": (5, 3, 3, 3), "dense": (4, 5 * 7 * 6)}
-GIVEN = {"min_calib_range": -400.0, "max_calib_range": 350.0}
+GIVEN: dict[str, Any] = {"min_calib_range": -400.0, "max_calib_range": 350.0}
 
 
 def ends(name: str) -> list[Symbol]:
     return [mx.sym.var(f"{name}_{end}", shape=(1,)) for end in ("min", "max")]
 
 
-def inputs(data: Symbol, low: Symbol, high: Symbol, name: str) -> dict[str, Symbol]:
+def inputs(data: Iterable[Symbol], name: str) -> dict[str, Any]:
+    x, low, high = data
     weight_low, weight_high = ends(name)
-    return {"data": data, "weight": mx.sym.var(name, dtype="int8"), "min_data": low,
+    return {"data": x, "weight": mx.sym.var(name, dtype="int8"), "min_data": low,
             "max_data": high, "min_weight": weight_low, "max_weight": weight_high}
 
 
 def conv() -> Symbol:
     data = mx.sym.var("data", dtype="uint8")
-    return mx.sym.contrib.quantized_conv(**inputs(data, *ends("data"), "weight"), kernel=(3, 3),
-                                         num_filter=5, no_bias=True, name="conv")
+    return mx.sym.contrib.quantized_conv(**inputs([data, *ends("data")], "weight"),
+                                         kernel=(3, 3), num_filter=5, no_bias=True, name="conv")
 
 
 def requantize(sums: Symbol, **given: Any) -> Symbol:
@@ -42,7 +44,7 @@ def relu(whole: Symbol) -> Symbol:
 
 def dense(whole: Symbol) -> Symbol:
     flat = mx.sym.contrib.quantized_flatten(*whole)
-    return mx.sym.contrib.quantized_fully_connected(**inputs(*flat, "dense"), num_hidden=4,
+    return mx.sym.contrib.quantized_fully_connected(**inputs(flat, "dense"), num_hidden=4,
                                                     no_bias=True)
 
 
@@ -119,5 +121,6 @@ def test_what_others_read_stays(which: int) -> None:
 
 def test_a_range_from_elsewhere_stays() -> None:
     sums = conv()
-    whole = mx.sym.contrib.requantize(sums[0], *ends("other"), **GIVEN)
+    low, high = ends("other")
+    whole = mx.sym.contrib.requantize(sums[0], low, high, **GIVEN)
     check(whole, [], [SUMS, REQUANTIZE])

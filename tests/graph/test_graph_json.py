@@ -164,7 +164,7 @@ def test_attributes_of_no_input_are_no_parameters() -> None:
 
 
 def test_few_bytes_can_not_ask_for_much() -> None:
-    nodes = [{"op": "null", "name": "x", "inputs": []}]
+    nodes: list[dict[str, Any]] = [{"op": "null", "name": "x", "inputs": []}]
     nodes += [{"op": "SliceChannel", "name": f"s{i}", "attrs": {"num_outputs": str(1 << 18)},
                "inputs": [[i, 0, 0]]} for i in range(8)]
     with pytest.raises(ModelFormatError, match=r'node "s4" .*: up to it nodes have'):
@@ -267,7 +267,7 @@ def test_random_graphs_come_back(data: st.DataObject) -> None:
 @pytest.mark.parametrize(("name", "counted"), [
     ("BatchNorm", 3), ("SyncBatchNorm", 3), ("BatchNormWithReLU", 4)])
 def test_files_count_outputs_as_mxnet_does(name: str, counted: int, used: bool) -> None:
-    more = {"key": "all"} if name == "SyncBatchNorm" else {}
+    more: dict[str, Any] = {"key": "all"} if name == "SyncBatchNorm" else {}
     op = sym.BatchNorm if name == "BatchNorm" else getattr(sym.contrib, name)
     rows = json.loads(op(sym.var("x"), output_mean_var=used, **more).tojson())["node_row_ptr"]
     assert rows[-1] - rows[-2] == counted

@@ -10,10 +10,12 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.executor.layout.choose import plan_layouts
 from ndarray_rt.executor.program import inference
 from ndarray_rt.op import calibration
 from ndarray_rt.op.choose import BLOCKED
 from ndarray_rt.ops.nn import image_convolution
+from ndarray_rt.storage.primitive import make_primitive
 from ndarray_rt.symbol.symbol import Symbol
 from ndarray_rt.testing.case import Case
 from ndarray_rt.testing.operator import run_every_shape, run_forward
@@ -58,10 +60,9 @@ def whatever_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["channels-last", "blocked"])
 def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    found = inference.plan_layouts
 
     def blocked(nodes: Any, *facts: Any) -> Any:
-        return dict.fromkeys(found(nodes, *facts), BLOCKED)
+        return dict.fromkeys(plan_layouts(nodes, *facts), BLOCKED)
     if request.param == "blocked":
         monkeypatch.setattr(inference, "plan_layouts", blocked)
     return str(request.param)
@@ -111,10 +112,9 @@ def test_enough_work_runs_image_by_image(threads: int) -> None:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The primitives of images that are made."""
     primitives: list[Any] = []
-    real = image_convolution.make_primitive
 
     def noted(*args: Any, **fields: Any) -> Any:
-        primitives.append(real(*args, **fields))
+        primitives.append(make_primitive(*args, **fields))
         return primitives[-1]
     monkeypatch.setattr(image_convolution, "make_primitive", noted)
     return primitives

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.dtypes import FLOAT32
 from ndarray_rt.errors import MXNetError
+from ndarray_rt.op.infer import run_infer_shape
 from ndarray_rt.passes import optimize
 from ndarray_rt.passes.rewrite import make
 from ndarray_rt.symbol import infer
@@ -31,10 +34,12 @@ def facts(net: mx.sym.Symbol) -> dict[str, tuple[int, ...]]:
 def test_answers_are_those_of_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     net = network()
     shapes, answers = facts(net), Answers()
-    asked = []
-    rule = infer.run_infer_shape
-    monkeypatch.setattr(infer, "run_infer_shape", lambda op, *rest: asked.append(op) or rule(
-        op, *rest))
+    asked: list[Any] = []
+
+    def rule(op: Any, *rest: Any) -> Any:
+        asked.append(op)
+        return run_infer_shape(op, *rest)
+    monkeypatch.setattr(infer, "run_infer_shape", rule)
     expected = infer_graph_shapes(net.entries, shapes)
     alone = len(asked)
     for _ in range(2):
@@ -73,6 +78,7 @@ def test_nodes_of_passes_have_the_strings_of_their_parameters() -> None:
     made = [node for node in topological(heads) if node.op is not None and node.op.is_fused]
     assert made
     for node in made:
+        assert node.op is not None
         assert node.params is not None
         assert node.attrs == node.params.to_attrs()
         again = make(node.op.name, node.params, node.inputs, "again").over(node.inputs)

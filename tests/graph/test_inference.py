@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +18,14 @@ from ndarray_rt.errors import MXNetError
 from ndarray_rt.executor.layout.choose import plan_layouts
 from ndarray_rt.executor.layout.min_cut import cheapest_labels
 from ndarray_rt.executor.memory.places import PAGE, WASTE
+from ndarray_rt.executor.program.program import Program
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, prefers_channels_last
 from ndarray_rt.symbol.infer import infer_graph_shapes, infer_graph_types
-from ndarray_rt.symbol.node import topological
+from ndarray_rt.symbol.node import Node, topological
 from tests.graph.kernel_checks import RNG
 
 
-def network(name="data"):
+def network(name: str = "data") -> mx.sym.Symbol:
     y = mx.sym.Variable(name)
     for i, filters in enumerate((20, 8)):
         y = mx.sym.Convolution(y, kernel=(3, 3), num_filter=filters, pad=(1, 1), name=f"c{i}",
@@ -34,7 +36,7 @@ def network(name="data"):
     return mx.sym.FullyConnected(y, num_hidden=5, name="fc")
 
 
-def bound(grad_req="null", batch=2, **more):
+def bound(grad_req: str = "null", batch: int = 2, **more: Any) -> mx.executor.Executor:
     executor = network().simple_bind(mx.cpu(), grad_req=grad_req, data=(batch, 3, 8, 8), **more)
     rng = np.random.default_rng(3)
     for name, array in {**executor.arg_dict, **executor.aux_dict}.items():
@@ -43,7 +45,7 @@ def bound(grad_req="null", batch=2, **more):
     return executor
 
 
-def naive(executor):
+def naive(executor: mx.executor.Executor) -> list[np.ndarray[Any, Any]]:
     """The same arrays, node by node, in numpy."""
     with config.override(NDRT_ONEDNN=False):
         made = executor.symbol.bind(mx.cpu(), executor.arg_dict, grad_req="null",
@@ -51,17 +53,33 @@ def naive(executor):
         return [out.asnumpy() for out in made.forward()]
 
 
-def check(executor):
+def check(executor: mx.executor.Executor) -> None:
     for got, want in zip(executor.forward(), naive(executor), strict=True):
         np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
-def test_inference_runs_the_optimized_graph_and_training_the_bound_one():
+def operators(steps: Iterable[Any]) -> list[str]:
+    return [step.node.op.name for step in steps]
+
+
+def inference_program(executor: mx.executor.Executor) -> Program:
+    program = executor._inference.program
+    assert program is not None
+    return program
+
+
+def training_program(executor: mx.executor.Executor) -> Program:
+    program = executor._training.program
+    assert program is not None
+    return program
+
+
+def test_inference_runs_the_optimized_graph_and_training_the_bound_one() -> None:
     executor = bound("write")
-    assert [s.node.op.name for s in executor.inference_plan.steps] == [
+    assert operators(executor.inference_plan.steps) == [
         "_fold_batch_norm", "_fold_batch_norm", "_fused_Convolution", "_fused_Convolution",
         "Pooling", "FullyConnected"]
-    assert [s.node.op.name for s in executor.plan.steps[:executor.plan.num_forward]] == [
+    assert operators(executor.plan.steps[:executor.plan.num_forward]) == [
         "Convolution", "BatchNorm", "Activation"] * 2 + ["Pooling", "FullyConnected"]
     check(executor)
     with config.override(NDRT_SKIP_PASSES="all"):
@@ -71,7 +89,7 @@ def test_inference_runs_the_optimized_graph_and_training_the_bound_one():
     check(executor)
 
 
-def test_the_outputs_are_the_same_arrays_in_both_programs():
+def test_the_outputs_are_the_same_arrays_in_both_programs() -> None:
     executor = bound("write")
     out = executor.outputs[0]
     want = executor.forward()[0].asnumpy()
@@ -81,7 +99,7 @@ def test_the_outputs_are_the_same_arrays_in_both_programs():
     np.testing.assert_array_equal(out.asnumpy(), want)
 
 
-def test_written_parameters_are_folded_anew_and_nothing_is_recorded_again():
+def test_written_parameters_are_folded_anew_and_nothing_is_recorded_again() -> None:
     executor = bound()
     for _ in range(3):
         check(executor)
@@ -100,7 +118,7 @@ def test_written_parameters_are_folded_anew_and_nothing_is_recorded_again():
             assert executor.capture_state == "captured"
 
 
-def test_a_parameter_that_is_exported_for_writing_is_folded_at_each_run():
+def test_a_parameter_that_is_exported_for_writing_is_folded_at_each_run() -> None:
     executor = bound()
     for _ in range(3):
         executor.forward()
@@ -110,7 +128,7 @@ def test_a_parameter_that_is_exported_for_writing_is_folded_at_each_run():
         check(executor)
 
 
-def test_parameters_of_recurrent_layers_are_joined_once():
+def test_parameters_of_recurrent_layers_are_joined_once() -> None:
     parts = [mx.sym.Variable(f"p{i}") for i in range(4)]
     shapes = {"p0": (4 * 6 * 5,), "p1": (4 * 6 * 6,), "p2": (24,), "p3": (24,)}
     net = mx.sym.RNN(mx.sym.Variable("data"), mx.sym._internal._rnn_param_concat(*parts, dim=0),
@@ -130,7 +148,7 @@ def test_parameters_of_recurrent_layers_are_joined_once():
     assert executor.capture_state == "captured"
 
 
-def test_training_and_inference_alternate_without_recording_again():
+def test_training_and_inference_alternate_without_recording_again() -> None:
     executor = bound("write")
     head = mx.nd.ones((2, 5))
     breaks = []
@@ -142,12 +160,12 @@ def test_training_and_inference_alternate_without_recording_again():
                 array = executor.arg_dict[name]
                 mx.nd.sgd_update(array, grad, lr=1e-2, out=array)
         check(executor)
-        breaks.append(executor._inference.program.forward_capture().breaks)
+        breaks.append(inference_program(executor).forward_capture().breaks)
     assert executor.capture_state == "captured"
     assert breaks[-1] == 0
 
 
-def test_a_recorded_run_owns_its_scratch():
+def test_a_recorded_run_owns_its_scratch() -> None:
     # an input as users have it goes through scratch
     y = mx.sym.Convolution(mx.sym.Variable("x"), kernel=(3, 3), num_filter=40, no_bias=True,
                            name="c")
@@ -164,7 +182,7 @@ def test_a_recorded_run_owns_its_scratch():
     assert all((other.asnumpy() == 7).all() for other in others)
 
 
-def test_a_monitor_sees_each_node_as_it_was_bound():
+def test_a_monitor_sees_each_node_as_it_was_bound() -> None:
     executor = bound()
     executor.forward()
     seen: list[str] = []
@@ -173,18 +191,18 @@ def test_a_monitor_sees_each_node_as_it_was_bound():
     assert seen[:3] == ["c0_output", "bn0_output", "r0_output"]
 
 
-def test_programs_of_one_executor_share_their_arena():
+def test_programs_of_one_executor_share_their_arena() -> None:
     executor = bound("write")
     executor.forward(is_train=True)
     held = executor.memory_stats["live"]
     executor.forward()
     folded = executor.inference_plan.constant_bytes
     # folded weights, packed and padded, and scratch; no second arena
-    assert executor._inference.program.state.arena is executor._training.program.state.arena
+    assert inference_program(executor).state.arena is training_program(executor).state.arena
     assert executor.memory_stats["live"] - held < 4 * folded + (1 << 16)
 
 
-def test_a_graph_that_is_not_run_takes_no_memory():
+def test_a_graph_that_is_not_run_takes_no_memory() -> None:
     executor = bound()
     executor.forward()
     assert executor._training.program is None
@@ -193,28 +211,29 @@ def test_a_graph_that_is_not_run_takes_no_memory():
 # ---- other input shapes ----------------------------------------------------------------------
 
 
-def test_reshaping_runs_no_pass_again_and_packs_nothing_again(monkeypatch):
+def test_reshaping_runs_no_pass_again_and_packs_nothing_again(
+        monkeypatch: pytest.MonkeyPatch) -> None:
     executor = bound()
     for _ in range(3):
         executor.forward()
 
-    def never(*args):
+    def never(*args: object) -> None:
         raise AssertionError("a pass runs again")
     monkeypatch.setattr("ndarray_rt.executor.program.inference.optimize", never)
-    packed = {n: a.layout for n, a in executor._inference.program.constants().items()}
+    packed = {n: a.layout for n, a in inference_program(executor).constants().items()}
     for batch in (5, 1, 2):
         other = executor.reshape(allow_up_sizing=True, data=(batch, 3, 8, 8))
         other.arg_dict["data"][:] = np.random.default_rng(batch).uniform(-1, 1, (batch, 3, 8, 8))
         for _ in range(3):
             check(other)
-        assert other._inference.program.prologue is executor._inference.program.prologue
-        assert {n: a.layout for n, a in other._inference.program.constants().items()} == packed
+        assert inference_program(other).prologue is inference_program(executor).prologue
+        assert {n: a.layout for n, a in inference_program(other).constants().items()} == packed
         executor.arg_dict["bn0_gamma"][:] *= 1.5
         check(executor)
         check(other)
 
 
-def test_reshaping_plans_what_binding_plans():
+def test_reshaping_plans_what_binding_plans() -> None:
     executor = bound()
     executor.forward()
     for batch in (5, 1, 2):
@@ -231,7 +250,7 @@ def test_reshaping_plans_what_binding_plans():
         executor = other
 
 
-def test_what_is_folded_twice_is_found_again():
+def test_what_is_folded_twice_is_found_again() -> None:
     """The second fold reads what the first one made, and no array of the user's."""
     y = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(1, 1), num_filter=8, name="c")
     y = mx.sym.BatchNorm(mx.sym.BatchNorm(y, name="b1"), fix_gamma=False, name="b2")
@@ -246,7 +265,7 @@ def test_what_is_folded_twice_is_found_again():
         check(executor)
 
 
-def test_a_pass_that_is_wrong_for_another_shape_is_not_trusted():
+def test_a_pass_that_is_wrong_for_another_shape_is_not_trusted() -> None:
     x = mx.sym.Variable("x")
     y = mx.sym.Reshape(mx.sym.relu(x, name="a"), shape=(1, -1), name="flat")
     y = mx.sym.softmax(y, name="soft")
@@ -261,14 +280,14 @@ def test_a_pass_that_is_wrong_for_another_shape_is_not_trusted():
     assert len(other.inference_plan.steps) == 3
 
 
-def test_executors_that_share_memory_refuse_what_another_run_overwrote():
+def test_executors_that_share_memory_refuse_what_another_run_overwrote() -> None:
     first = bound("write", batch=4)
     second = network().simple_bind(mx.cpu(), data=(2, 3, 8, 8), shared_exec=first,
                                    shared_arg_names=[n for n in first.arg_dict if n != "data"])
     second.arg_dict["data"][:] = 0.5
     first.forward(is_train=True)
     check(second)
-    assert second._inference.program.state.arena is first._training.program.state.arena
+    assert inference_program(second).state.arena is training_program(first).state.arena
     with pytest.raises(MXNetError, match="shares this one's memory"):
         first.backward(mx.nd.ones((4, 5)))
     first.forward(is_train=True)
@@ -289,36 +308,37 @@ COST = st.floats(0, 10)
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(COST, COST), min_size=1, max_size=7), st.data())
-def test_the_cut_is_the_cheapest_of_all(costs, data):
+def test_the_cut_is_the_cheapest_of_all(costs: list[tuple[float, float]],
+                                        data: st.DataObject) -> None:
     n = len(costs)
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     apart = {pair: data.draw(COST | st.just(float("inf")))
              for pair in data.draw(st.lists(st.sampled_from(pairs), unique=True))} if pairs else {}
 
-    def total(labels):
+    def total(labels: Sequence[int]) -> float:
         return sum(c[label] for c, label in zip(costs, labels, strict=True)) + sum(
             cost for (i, j), cost in apart.items() if labels[i] != labels[j])
     best = min(map(total, itertools.product((0, 1), repeat=n)))
     assert total(cheapest_labels(costs, apart)) == pytest.approx(best, abs=1e-9)
 
 
-def layouts(known=None):
+def layouts(known: Any = None) -> list[str]:
     net = mx.sym.Variable("data")
     for i in range(4):
         net = mx.sym.Convolution(net, kernel=(3, 3), num_filter=32, pad=(1, 1), name=f"c{i}")
         net = mx.sym.relu(net, name=f"r{i}")
     heads = net.entries
-    shapes = infer_graph_shapes(heads, {"data": (4, 3, 16, 16)})
-    types = infer_graph_types(heads, {})
+    shapes: Any = infer_graph_shapes(heads, {"data": (4, 3, 16, 16)})
+    types: Any = infer_graph_types(heads, {})
     found = plan_layouts(topological(heads), shapes, types, {}, known)
     return [found[n] for n in topological(heads) if n in found]
 
 
 @pytest.mark.skipif(not prefers_channels_last(), reason="one variant is best here")
-def test_layouts_change_where_that_pays_for_the_reorders():
+def test_layouts_change_where_that_pays_for_the_reorders() -> None:
     assert layouts() == [CHANNELS_LAST] * 4
 
-    def costs(gain):
+    def costs(gain: float) -> Callable[..., tuple[float, float] | None]:
         blocked = {"c0": 2.0, "c1": 2.0, "c2": 1.0 - gain, "c3": 1.0 - gain}
         return lambda node, *_: (1.0, blocked[node.name]) if node.name in blocked else None
     assert layouts(costs(0.9)) == [CHANNELS_LAST] * 2 + [BLOCKED] * 2
@@ -338,7 +358,8 @@ def first_layers(window: int, filters: int, stride: int) -> mx.sym.Symbol:
 @pytest.mark.parametrize(("window", "filters", "stride", "variant"), [
     (7, 64, 2, BLOCKED), (7, 64, 1, CHANNELS_LAST), (7, 60, 2, CHANNELS_LAST),
     (3, 64, 2, CHANNELS_LAST)], ids=["it pays", "much to reorder", "no full blocks", "3x3"])
-def test_first_layers_are_blocked_where_that_pays(window, filters, stride, variant):
+def test_first_layers_are_blocked_where_that_pays(window: int, filters: int, stride: int,
+                                                  variant: str) -> None:
     net = first_layers(window, filters, stride)
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 120, 120))
     for array in executor.arg_dict.values():
@@ -354,8 +375,9 @@ def test_first_layers_are_blocked_where_that_pays(window, filters, stride, varia
 
 @pytest.mark.skipif(not prefers_channels_last(), reason="one variant is best here")
 @pytest.mark.parametrize("variants", list(itertools.product((CHANNELS_LAST, BLOCKED), repeat=2)))
-def test_any_choice_of_layouts_gives_the_same(variants, monkeypatch):
-    def chosen(nodes, *facts):
+def test_any_choice_of_layouts_gives_the_same(variants: tuple[str, str],
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(nodes: Sequence[Node], *facts: object) -> dict[Node, str]:
         convolutions = [n for n in nodes if n.op is not None and "Convolution" in n.op.name]
         return dict(zip(convolutions, variants, strict=True))
     monkeypatch.setattr("ndarray_rt.executor.program.inference.plan_layouts", chosen)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,22 +12,23 @@ import ndarray_rt as mx
 from ndarray_rt._array.layout import write_mem
 from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt.context import cpu
-from ndarray_rt.dtypes import FLOAT32, UINT8
+from ndarray_rt.dtypes import FLOAT32, UINT8, DType
 from ndarray_rt.op.dispatch import observe
 from ndarray_rt.storage.chunk import Chunk
-from ndarray_rt.storage.desc import blocked_desc, channels_last_desc, default_desc
+from ndarray_rt.storage.desc import MemDesc, blocked_desc, channels_last_desc, default_desc
 from ndarray_rt.storage.handle import Handle
 from ndarray_rt.storage.stream import Mem, Stream
 from ndarray_rt.storage.tmp_mem import TmpMemMgr
 
 LAST = channels_last_desc
+Layout = Callable[[DType, tuple[int, ...]], MemDesc]
 
 
-def blocks(dtype, dims):
+def blocks(dtype: DType, dims: tuple[int, ...]) -> MemDesc:
     return blocked_desc(dtype, dims, 16)
 
 
-def placed(arena, offset, shape, layout):
+def placed(arena: Handle, offset: int, shape: tuple[int, ...], layout: Layout) -> NDArray:
     """An array over a span of an arena, to be put into a layout."""
     desc = layout(FLOAT32, shape)
     chunk = Chunk((desc.nbytes,), UINT8, handle=Handle.span(arena, offset, desc.nbytes))
@@ -32,7 +36,7 @@ def placed(arena, offset, shape, layout):
     return NDArray(chunk, chunk.storage_shape, UINT8, ctx=cpu())._as_array(shape, FLOAT32)
 
 
-def fill(array, value):
+def fill(array: NDArray, value: np.ndarray[Any, Any]) -> None:
     stream = Stream(TmpMemMgr())
     stream.begin_operator()
     source = mx.nd.array(value)
@@ -41,7 +45,8 @@ def fill(array, value):
               stream)
 
 
-def joined(shapes, layouts, offsets, axis, spare=0):
+def joined(shapes: Sequence[tuple[int, ...]], layouts: Sequence[Layout], offsets: Sequence[int],
+           axis: int, spare: int = 0) -> tuple[list[str], NDArray]:
     """What Concat makes of arrays that lie so in the memory of its output, the truth, and by which
     library it was made."""
     whole_shape = list(shapes[0])
@@ -54,7 +59,7 @@ def joined(shapes, layouts, offsets, axis, spare=0):
              for at, shape, layout in zip(offsets, shapes, layouts, strict=True)]
     for part, value in zip(parts, values, strict=True):
         fill(part, value)
-    heard = []
+    heard: list[str] = []
     stop = observe(lambda told: heard.append(told.key.library))
     try:
         mx.nd.Concat(*parts, dim=axis, out=whole)
@@ -70,7 +75,7 @@ NBYTES = 16 * 16 * 4
 
 @pytest.mark.parametrize("layout", [default_desc, LAST, blocks])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_samples_one_behind_the_other_stay_where_they_are(layout, count):
+def test_samples_one_behind_the_other_stay_where_they_are(layout: Layout, count: int) -> None:
     heard, whole = joined([IMAGE] * count, [layout] * count,
                           [i * NBYTES for i in range(count)], 0)
     assert heard == ["native"]
@@ -79,7 +84,7 @@ def test_samples_one_behind_the_other_stay_where_they_are(layout, count):
 
 
 @pytest.mark.parametrize("layout", [default_desc, blocks])
-def test_channels_of_one_sample(layout):
+def test_channels_of_one_sample(layout: Layout) -> None:
     joined([IMAGE, (1, 32, 4, 4)], [layout] * 2, [0, NBYTES], 1)
 
 
@@ -96,5 +101,6 @@ def test_channels_of_one_sample(layout):
     ([IMAGE] * 2, [LAST, LAST], [0, 2 * NBYTES], 0),
     ([IMAGE, IMAGE], [LAST, LAST], [NBYTES, 2 * NBYTES], 0),
 ])
-def test_all_others_are_copied(shapes, layouts, offsets, axis):
+def test_all_others_are_copied(shapes: Sequence[tuple[int, ...]], layouts: Sequence[Layout],
+                               offsets: Sequence[int], axis: int) -> None:
     joined(shapes, layouts, offsets, axis)

@@ -165,7 +165,8 @@ def test_ranges_that_the_graph_does_not_tell_are_read_at_each_run() -> None:
     layer = conv(DATA, "a").get_backend_symbol("MKLDNN_QUANTIZE")
     args, _ = parameters(conv(DATA, "a"))
     symbol = quantization.quantize_graph(layer, args, {}, calib_mode="none")[0]
-    fused = next(part for part in symbol.get_internals() if part.name.startswith("quantized_sg"))
+    fused = next(part for part in symbol.get_internals()
+                 if str(part.name).startswith("quantized_sg"))
     given = {**args, "data": mx.nd.array(PICTURES)}
     net = bound(fused, given, {})
     for factor in (1.0, 3.0):

@@ -33,7 +33,8 @@ def block(x: Symbol) -> Symbol:
 def strides(done: Optimized) -> dict[str, tuple[int, ...]]:
     """By the names of the layers as they were."""
     stage = done.stage("move_strides_up")
-    return {node.name: node.params.stride for node in topological(stage.after)
+    nodes: list[Any] = topological(stage.after)
+    return {node.name: node.params.stride for node in nodes
             if node.op is not None and node.op.name in ("Convolution", "Pooling")}
 
 

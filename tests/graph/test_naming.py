@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,8 @@ from ndarray_rt.errors import MXNetError, ParameterError
 from ndarray_rt.symbol import AttrScope, NameManager, Prefix, Symbol
 
 
-def conv(**kwargs: object) -> Symbol:
-    made: Symbol = sym.Convolution(sym.var("x"), kernel=(3, 3), num_filter=4, **kwargs)
-    return made
+def conv(**kwargs: Any) -> Symbol:
+    return sym.Convolution(sym.var("x"), kernel=(3, 3), num_filter=4, **kwargs)
 
 
 def test_counter_per_operator() -> None:

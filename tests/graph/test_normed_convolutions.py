@@ -10,6 +10,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt.op import calibration
 from ndarray_rt.ops.fused import normed_convolution
+from ndarray_rt.ops.nn.pointwise_convolution import product
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
@@ -32,10 +33,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The products that oneDNN makes, of large images all."""
     monkeypatch.setattr(calibration, "MOST_NORMED_PIXELS", 512)
     primitives: list[Any] = []
-    real = normed_convolution.product
 
     def noted(*args: Any) -> Any:
-        primitives.append(real(*args))
+        primitives.append(product(*args))
         return primitives[-1]
     monkeypatch.setattr(normed_convolution, "product", noted)
     return primitives

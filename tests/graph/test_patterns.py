@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.passes.pipeline import Optimized
 
 from .pass_checks import DATA, SHAPE, check, conv, operators, optimized
 
@@ -23,7 +25,7 @@ def constant(value: float, shape: tuple[int, ...] = (1, 1, 1, 1)) -> Any:
 
 # ---- activations --------------------------------------------------------------------------------
 
-GELU = [
+GELU: list[Callable[[Any], Any]] = [
     lambda x: x * 0.5 * (1 + S.erf(x / ROOT2)),
     lambda x: 0.5 * (x * (S.erf(x * (1 / ROOT2)) + 1)),
     lambda x: (S.erf(x / 1.41421) + 1.0) * (x * 0.5),
@@ -32,7 +34,7 @@ GELU = [
         S.erf(S.broadcast_div(x, constant(ROOT2))), constant(1))),
 ]
 C = math.sqrt(2 / math.pi)
-GELU_TANH = [
+GELU_TANH: list[Callable[[Any], Any]] = [
     lambda x: 0.5 * x * (1 + S.tanh(C * (x + 0.044715 * x ** 3))),
     lambda x: 0.5 * x * (1 + S.tanh(0.7978846 * (x + 0.044715 * (x * x * x)))),
     lambda x: x * (0.5 * (1 + S.Activation(x * C * (1 + 0.044715 * S.square(x)),
@@ -40,16 +42,21 @@ GELU_TANH = [
 ]
 
 
+def behind(done: Optimized) -> Any:
+    """The parameters of what the head reads."""
+    return done.heads[0].node.inputs[0].node.params
+
+
 @pytest.mark.parametrize("spelled", GELU)
 def test_gelu(spelled: Any) -> None:
     done = check(S.cos(spelled(X)), ["sin", "LeakyReLU", "cos"], data=SHAPE)
-    assert done.heads[0].node.inputs[0].node.params.act_type == "gelu"
+    assert behind(done).act_type == "gelu"
 
 
 @pytest.mark.parametrize("spelled", GELU_TANH)
 def test_gelu_by_tanh(spelled: Any) -> None:
     done = check(S.cos(spelled(X)), ["sin", "_fused_elementwise", "cos"], data=SHAPE)
-    assert done.heads[0].node.inputs[0].node.params.post_ops == "gelu_tanh"
+    assert behind(done).post_ops == "gelu_tanh"
 
 
 FUSED = {
@@ -75,7 +82,7 @@ SAME = [
 @pytest.mark.parametrize(("name", "spelled"), [*FUSED.items(), *SAME])
 def test_other_activations(name: str, spelled: Any) -> None:
     done = check(S.cos(spelled(X)), ["sin", "_fused_elementwise", "cos"], data=SHAPE)
-    found = done.heads[0].node.inputs[0].node.params.post_ops
+    found = behind(done).post_ops
     assert found.split(":")[0] == name.split(":")[0]
 
 
@@ -113,6 +120,7 @@ def test_what_is_nearly_an_activation_stays_right(spelled: Any) -> None:
     done = check(S.cos(spelled(X)), data=SHAPE)
     names = "swish", "mish", "hard", "gelu"
     for node in {entry.node for entry in done.heads[0].node.inputs}:
+        assert node.op is not None
         assert node.op.name != "LeakyReLU"
         assert not any(name in getattr(node.params, "post_ops", "") for name in names)
 
@@ -170,7 +178,7 @@ def variance(c: Any) -> Any:
     return mean(S.square(c))
 
 
-NORMS = [
+NORMS: list[Callable[[Any], Any]] = [
     lambda c: shifted(scaled(S.broadcast_div(c, S.sqrt(variance(c) + 1e-5)))),
     lambda c: S.broadcast_add(BETA, S.broadcast_mul(GAMMA, S.broadcast_mul(
         c, S.rsqrt(1e-5 + mean(c * c))))),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,7 @@ UNARY = ("relu", "tanh", "negative", "square", "identity")
 
 
 @st.composite
-def graphs(draw):
+def graphs(draw: st.DrawFn) -> mx.sym.Symbol:
     """A random graph over one input of shape (2, 3, 4, 4) with some convolutions."""
     pool = [mx.sym.Variable("data")]
     for i in range(draw(st.integers(1, 12))):
@@ -45,7 +47,7 @@ def graphs(draw):
     return mx.sym.Group([pool[-1], pool[draw(st.integers(1, len(pool) - 1))] * 1.0])
 
 
-def run(net, seed: int, grad_req: str, planned: bool) -> dict[str, np.ndarray]:
+def run(net: mx.sym.Symbol, seed: int, grad_req: str, planned: bool) -> dict[str, np.ndarray]:
     """Outputs, gradients and aux states after a training step."""
     rng = np.random.default_rng(seed)
     with config.override(NDRT_PLAN_MEMORY=planned):
@@ -66,7 +68,8 @@ def run(net, seed: int, grad_req: str, planned: bool) -> dict[str, np.ndarray]:
 @settings(max_examples=60, deadline=None)
 @given(net=graphs(), seed=st.integers(0, 1000), grad_req=st.sampled_from(("null", "write", "add")),
        threads=st.integers(1, 3))
-def test_planned_equals_unplanned(net, seed, grad_req, threads):
+def test_planned_equals_unplanned(net: mx.sym.Symbol, seed: int, grad_req: str,
+                                  threads: int) -> None:
     before = mx.set_num_threads(threads)
     try:
         planned = run(net, seed, grad_req, True)
@@ -80,9 +83,10 @@ def test_planned_equals_unplanned(net, seed, grad_req, threads):
 
 @settings(max_examples=60, deadline=None)
 @given(net=graphs(), grad_req=st.sampled_from(("null", "write")))
-def test_lives_in_one_storage_do_not_overlap(net, grad_req):
+def test_lives_in_one_storage_do_not_overlap(net: mx.sym.Symbol, grad_req: str) -> None:
     plan = net.simple_bind(mx.cpu(), grad_req=grad_req, data=(2, 3, 4, 4)).plan
-    born, dies = {}, {}
+    born: dict[int, int] = {}
+    dies: dict[int, int] = {}
     for number, step in enumerate(plan.steps):
         for index in step.outs:
             born.setdefault(index, number)
@@ -108,7 +112,7 @@ def test_lives_in_one_storage_do_not_overlap(net, grad_req):
 
 @settings(max_examples=60, deadline=None)
 @given(net=graphs(), grad_req=st.sampled_from(("null", "write")))
-def test_outputs_share_no_storage_and_nothing_else_grows(net, grad_req):
+def test_outputs_share_no_storage_and_nothing_else_grows(net: mx.sym.Symbol, grad_req: str) -> None:
     plan = net.simple_bind(mx.cpu(), grad_req=grad_req, data=(2, 3, 4, 4)).plan
     # whatever stops a run, who reads an output finds what its own step wrote, now or last time
     assert all(v.storage == -1 for v in plan.values if v.kind is Kind.OUTPUT)
@@ -116,7 +120,7 @@ def test_outputs_share_no_storage_and_nothing_else_grows(net, grad_req):
                                      if v.kind in (Kind.OUTPUT, Kind.PLANNED))
 
 
-def test_sharing_saves_memory_and_marks_in_place():
+def test_sharing_saves_memory_and_marks_in_place() -> None:
     net = mx.sym.Variable("data")
     for i in range(6):
         net = mx.sym.relu(net, name=f"r{i}")
@@ -132,7 +136,7 @@ def test_sharing_saves_memory_and_marks_in_place():
 
 
 @pytest.mark.parametrize("grad_req", ["write", "add"])
-def test_outputs_nobody_reads_are_not_computed(grad_req):
+def test_outputs_nobody_reads_are_not_computed(grad_req: str) -> None:
     data = mx.sym.Variable("data")
     net = mx.sym.FullyConnected(data, num_hidden=3, name="fc")
     exe = net.simple_bind(mx.cpu(), grad_req={"fc_weight": grad_req}, data=(2, 5))
@@ -145,7 +149,7 @@ def test_outputs_nobody_reads_are_not_computed(grad_req):
     assert backward[0].reqs[1] == {"write": Req.kWriteTo, "add": Req.kAddTo}[grad_req]
 
 
-def gradients(executor):
+def gradients(executor: mx.executor.Executor) -> np.ndarray[Any, Any]:
     return np.stack([grad.asnumpy() for grad in executor.grad_arrays])
 
 

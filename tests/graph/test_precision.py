@@ -242,6 +242,7 @@ def test_the_process_says_it_where_nobody_else_does() -> None:
         net.initialize()
         net.hybridize()
         net(mx.nd.ones((2, 4)))
+        assert net._cached_op is not None
         assert net._cached_op.precision is ex.precision is Precision.BFLOAT16
     assert strict.precision is Precision.STRICT
     assert bound(network()).precision is Precision.FLOAT32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.capture import deferred
 from ndarray_rt.capture import replay as captured
-from ndarray_rt.native import lib
+from ndarray_rt.native import call, lib
 
 OPERATORS = 6
 
@@ -82,7 +83,7 @@ def scaled(x: mx.sym.Symbol) -> mx.sym.Symbol:
     return mx.sym.Convolution(x, kernel=(1, 1), num_filter=3, name="before")
 
 
-BETWEEN = {
+BETWEEN: dict[str, Callable[[mx.sym.Symbol], mx.sym.Symbol]] = {
     "numpy": lambda x: mx.sym.round(mx.sym.cast(x, dtype="float64")).astype("float32"),
     "python": lambda x: mx.sym.Custom(x, op_type="negate_ahead", name="negate"),
     "weight": lambda x: mx.sym.Convolution(
@@ -140,7 +141,7 @@ def test_an_interrupt_leaves_outputs_as_they_were_or_as_they_are_to_be(
     before = outputs(executor)
     executor.arg_dict["data"][:] = np.random.default_rng(7).uniform(-1, 1, (2, 3, 8, 8))
     after = naive(executor)
-    left, call = [done], deferred.call
+    left = [done]
 
     def interrupted(function: Any, plan: Any, budget: float, cursor: Any, what: str) -> None:
         while left[0]:
@@ -206,12 +207,19 @@ def test_a_replay_that_does_not_come_to_an_output_leaves_what_a_user_wrote_there
 
 
 def test_executors_for_inference_made_by_reshape_share_memory_and_keep_their_outputs() -> None:
-    executor = bound(layers(), batch=4)
+    # what lies between outputs is in the arena
+    pooled = layers()[4]
+    last = mx.sym.FullyConnected(mx.sym.sin(pooled), num_hidden=3, name="last")
+    executor = bound(mx.sym.Group([pooled, last]), batch=4)
     executor.forward()
     mine = outputs(executor)
     other = executor.reshape(data=(2, 3, 8, 8))
     other.forward()
-    assert other._inference.program.state.arena is executor._inference.program.state.arena
+    first, second = other._inference.program, executor._inference.program
+    assert first is not None
+    assert second is not None
+    assert first.state.arena is not None
+    assert first.state.arena is second.state.arena
     assert all((a == b).all() for a, b in zip(outputs(executor), mine, strict=True))
     theirs = outputs(other)
     executor.forward()

@@ -49,7 +49,7 @@ def taken(implementations: list[Implementation[Call]], variant: str = "",
     ctx, call = OpContext(), Call([], variant)
     compute(ctx, implementations, call)
     (name,) = call.done
-    return name, [tuple(refusal) for refusal in ctx.refused]
+    return name, [(refusal.name, refusal.reason) for refusal in ctx.refused]
 
 
 def says(reason: str | None) -> Callable[[OpContext, Call], str | None]:
@@ -203,7 +203,7 @@ def test_an_operator_of_ones_own_is_chosen_for_and_tuned(told: list[Dispatched])
         calls = [call for call in told if call.op is OWN]
         assert [call.refused for call in calls] == [
             (), (Refusal("mine", "more than four elements"),)]
-        net = mx.sym.my_double(DATA)
+        net = getattr(mx.sym, OWN.name)(DATA)
         nodes = topological(net.entries)
         types = {entry: np.dtype("float32") for node in nodes for entry in node.outputs}
         chosen = kernel_nodes(nodes, types)

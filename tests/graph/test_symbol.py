@@ -59,6 +59,9 @@ def test_attributes_are_what_was_given() -> None:
     assert (sym.var("x") * np.float32(0.5)).attr("scalar") == "0.5"
 
 
+anything: Any = sym  # wrong calls, and operators that come later
+
+
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda x: conv(x, nope=3), ParameterError, "Convolution.*unknown parameter 'nope'"),
     (lambda x: sym.Convolution(x, kernel=(3, 3), name="c"), ParameterError, '"c".*num_filter'),
@@ -68,10 +71,10 @@ def test_attributes_are_what_was_given() -> None:
     (lambda x: conv(3), TypeMismatch, "'data' must be Symbol, got 3"),
     (lambda x: conv(x, data=x), TypeMismatch, "two values for 'data'"),
     (lambda x: conv(sym.Group([x, x])), TypeMismatch, "data has 2 outputs"),
-    (lambda x: sym.Concat(x, 3), TypeMismatch, "argument 1 must be Symbol, got int"),
-    (lambda x: sym.Concat([x, x]), TypeMismatch, r"f\(\*list\)"),
+    (lambda x: anything.Concat(x, 3), TypeMismatch, "argument 1 must be Symbol, got int"),
+    (lambda x: anything.Concat([x, x]), TypeMismatch, r"f\(\*list\)"),
     (lambda x: sym.Concat(x, arg1=x), TypeMismatch, "not both"),
-    (lambda x: sym.elemwise_add(x, x, nme="q"), NameMismatch, "unknown parameter 'nme'"),
+    (lambda x: anything.elemwise_add(x, x, nme="q"), NameMismatch, "unknown parameter 'nme'"),
     (lambda x: x + None, TypeMismatch, "NoneType"),
     (lambda x: x + "a", TypeMismatch, "str"),
     (lambda x: x + True, ParameterError, "scalar.*True"),
@@ -257,7 +260,8 @@ def test_set_attr() -> None:
     act = sym.Activation(x, act_type="relu", name="act")
     act._set_attr(act_type="tanh", name="renamed")
     assert act.list_outputs() == ["renamed_output"]
-    assert act.entries[0].node.params.act_type == "tanh"
+    params: Any = act.entries[0].node.params
+    assert params.act_type == "tanh"
     with pytest.raises(ParameterError):
         act._set_attr(act_type="round")
     assert act.attr("act_type") == "tanh"
@@ -348,9 +352,9 @@ def test_module() -> None:
     assert "_backward_Activation" not in dir(sym._internal)
     assert callable(sym._internal._plus_scalar)
     with pytest.raises(AttributeError):
-        sym.zork  # noqa: B018
+        anything.zork  # noqa: B018
     with pytest.raises(AttributeError):
-        sym.contrib.zork  # noqa: B018
+        anything.contrib.zork  # noqa: B018
 
 
 def test_signature_and_docstring() -> None:
@@ -394,11 +398,12 @@ def test_operators_registered_later() -> None:
     REGISTRY.register(OpDef("_contrib_test_symbol_later", NoParams, ("data",), same_shape,
                             same_type, compute, no_gradient="zero: a test"))
     try:
-        assert sym.contrib.test_symbol_later(sym.var("x"), name="q").list_outputs() == ["q_output"]
+        later = anything.contrib.test_symbol_later(sym.var("x"), name="q")
+        assert later.list_outputs() == ["q_output"]
     finally:
         REGISTRY.unregister("_contrib_test_symbol_later")
     with pytest.raises(AttributeError):
-        sym.contrib.test_symbol_later  # noqa: B018
+        anything.contrib.test_symbol_later  # noqa: B018
 
 
 def test_methods() -> None:

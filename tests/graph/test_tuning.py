@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +36,7 @@ from .fake_costs import (
 
 
 @pytest.fixture(autouse=True)
-def _nothing_known():
+def _nothing_known() -> Iterator[None]:
     mx.executor.clear_tuning()
     yield
     mx.executor.clear_tuning()
@@ -45,7 +47,7 @@ def _nothing_known():
 
 @needs_a_choice
 @pytest.mark.parametrize("seed", range(12))
-def test_the_cheapest_plan_is_taken(seed, monkeypatch):
+def test_the_cheapest_plan_is_taken(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     costs = fake(monkeypatch, seed)
     executor = bound()
     found = executor.tune()
@@ -56,7 +58,8 @@ def test_the_cheapest_plan_is_taken(seed, monkeypatch):
 
 @needs_a_choice
 @pytest.mark.parametrize("chosen", list(itertools.product(LAYOUTS, repeat=len(FILTERS))))
-def test_every_plan_gives_the_same(chosen, monkeypatch):
+def test_every_plan_gives_the_same(chosen: tuple[str, ...],
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
     Fake({f"c{i}": (1.0, 30.0) if variant == CHANNELS_LAST else (30.0, 1.0)
           for i, variant in enumerate(chosen)}, monkeypatch)
     executor = bound()
@@ -71,7 +74,8 @@ def test_every_plan_gives_the_same(chosen, monkeypatch):
 
 @needs_a_choice
 @pytest.mark.parametrize(("pool", "variant"), [((0, 0), CHANNELS_LAST), ((9, 0), BLOCKED)])
-def test_what_follows_a_convolution_counts_too(pool, variant, monkeypatch):
+def test_what_follows_a_convolution_counts_too(pool: tuple[float, float], variant: str,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
     Fake({**{f"c{i}": (1.0, 2.0) for i in range(4)}, "pool": pool}, monkeypatch)
     executor = bound()
     executor.tune()
@@ -84,7 +88,7 @@ def test_what_follows_a_convolution_counts_too(pool, variant, monkeypatch):
 
 @pytest.mark.parametrize("ran_before", [0, 1, 3])
 @pytest.mark.parametrize("capture", [True, False])
-def test_bound_arrays_and_outputs_stay_what_they_are(ran_before, capture):
+def test_bound_arrays_and_outputs_stay_what_they_are(ran_before: int, capture: bool) -> None:
     with config.override(NDRT_CAPTURE=capture):
         executor = bound()
         for _ in range(ran_before):
@@ -102,7 +106,7 @@ def test_bound_arrays_and_outputs_stay_what_they_are(ran_before, capture):
     check(executor)
 
 
-def test_the_random_stream_and_gradients_stay_what_they_are():
+def test_the_random_stream_and_gradients_stay_what_they_are() -> None:
     executor = bound("add")
     executor.forward(is_train=True)
     executor.backward(mx.nd.ones((2, 5)))
@@ -119,7 +123,7 @@ def test_the_random_stream_and_gradients_stay_what_they_are():
     check(executor)
 
 
-def test_memory_shared_with_another_executor():
+def test_memory_shared_with_another_executor() -> None:
     first = bound("write")
     second = filled(network().simple_bind(mx.cpu(), grad_req="null", data=(1, 3, 8, 8),
                                           shared_exec=first))
@@ -134,13 +138,15 @@ def test_memory_shared_with_another_executor():
 @pytest.mark.parametrize(("runs", "repeat", "taken"), [
     ([5.0, 9.0, 9.0, 5.01], 3, 4), ([5.0, 5.01, 9.0], 3, 3), ([5.0, 9.0], 1, 1),
     ([9.0 - i for i in range(8)], 2, 8)])
-def test_disturbed_runs_are_measured_for_longer(runs, repeat, taken, monkeypatch):
+def test_disturbed_runs_are_measured_for_longer(runs: list[float], repeat: int, taken: int,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
     left = list(runs)
     monkeypatch.setattr(measuring, "_replay", lambda captured: 1.0)
     monkeypatch.setattr(measuring, "_time_replays", lambda parts, calls, repeat: [
         measuring._Times([left.pop(0)], [[]], [0.0])])
     part = measuring.Part([], [], Capture(Counters()), lambda: None)
     found = measuring._time_apart([part], [[]], repeat)
+    assert found is not None
     assert found[0].runs == runs[:taken]
 
 
@@ -148,7 +154,8 @@ def test_disturbed_runs_are_measured_for_longer(runs, repeat, taken, monkeypatch
 
 
 @needs_a_choice
-def test_the_same_graph_is_planned_the_same_without_measuring(monkeypatch):
+def test_the_same_graph_is_planned_the_same_without_measuring(
+        monkeypatch: pytest.MonkeyPatch) -> None:
     costs = fake(monkeypatch, 5)
     executor = bound()
     executor.tune()
@@ -163,7 +170,7 @@ def test_the_same_graph_is_planned_the_same_without_measuring(monkeypatch):
 
 
 @needs_a_choice
-def test_another_graph_of_known_nodes_takes_the_cut(monkeypatch):
+def test_another_graph_of_known_nodes_takes_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, 5)
     executor = bound()
     executor.tune()
@@ -178,7 +185,8 @@ def test_another_graph_of_known_nodes_takes_the_cut(monkeypatch):
 
 
 @needs_a_choice
-def test_another_batch_keeps_the_layouts_unless_its_own_are_known(monkeypatch):
+def test_another_batch_keeps_the_layouts_unless_its_own_are_known(
+        monkeypatch: pytest.MonkeyPatch) -> None:
     costs = fake(monkeypatch, 5)
     executor = bound(batch=4)
     executor.tune()
@@ -198,7 +206,8 @@ def test_another_batch_keeps_the_layouts_unless_its_own_are_known(monkeypatch):
 
 @needs_a_choice
 @pytest.mark.parametrize("way", ["simple_bind", "bind"])
-def test_binding_with_tune_tunes_at_the_first_inference_run(way, monkeypatch):
+def test_binding_with_tune_tunes_at_the_first_inference_run(
+        way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     costs = fake(monkeypatch, 5)
     executor = bound("write", tune=True)
     if way == "bind":
@@ -217,7 +226,7 @@ def test_binding_with_tune_tunes_at_the_first_inference_run(way, monkeypatch):
     executor.backward(mx.nd.ones((2, 5)))
 
 
-def test_tune_is_no_name_of_a_shape():
+def test_tune_is_no_name_of_a_shape() -> None:
     with pytest.raises(NameMismatch):
         network().simple_bind(mx.cpu(), data=(1, 3, 8, 8), tunes=(1,))
 
@@ -225,7 +234,7 @@ def test_tune_is_no_name_of_a_shape():
 # ---- nothing to choose --------------------------------------------------------------------------
 
 
-def test_graphs_without_a_choice():
+def test_graphs_without_a_choice() -> None:
     executor = mx.sym.softmax(mx.sym.Variable("data")).simple_bind(
         mx.cpu(), data=(2, 3), tune=True)
     executor.forward()
@@ -238,13 +247,13 @@ def test_graphs_without_a_choice():
 
 
 @pytest.mark.parametrize("repeat", [0, -1, 1.5, True, "5", None])
-def test_bad_numbers_of_runs(repeat):
+def test_bad_numbers_of_runs(repeat: Any) -> None:
     with pytest.raises(ParameterError, match="tune: repeat is"):
         bound().tune(repeat)
 
 
 @needs_a_choice
-def test_a_report_says_what_was_found():
+def test_a_report_says_what_was_found() -> None:
     executor = bound()
     found = executor.tune(repeat=2)
     layouts = {name for name in found.milliseconds if ", " not in name}
@@ -256,11 +265,11 @@ def test_a_report_says_what_was_found():
         list(variants(executor)))
 
 
-def test_tuning_in_two_threads_while_others_run():
+def test_tuning_in_two_threads_while_others_run() -> None:
     executor, other = bound(), bound()
     want = naive(executor)
 
-    def run(i):
+    def run(i: int) -> np.ndarray[Any, Any]:
         if i < 2:
             (executor, other)[i].tune(repeat=1)
             return want

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +25,7 @@ from .fake_costs import bound, check, fake, needs_a_choice, variants
 
 
 @pytest.fixture(autouse=True)
-def _nothing_known():
+def _nothing_known() -> Iterator[None]:
     mx.executor.clear_tuning()
     yield
     mx.executor.clear_tuning()
@@ -31,7 +34,7 @@ def _nothing_known():
 # ---- files --------------------------------------------------------------------------------------
 
 
-def known():
+def known() -> Measurements:
     """Entries of this machine and of another one."""
     here = tuning.this_machine()
     there = here._replace(cpu="another CPU")
@@ -42,7 +45,7 @@ def known():
     return Measurements(nodes, graphs, {here: ((1000.0, 0.01), (1e6, 2.0))})
 
 
-def test_saved_and_loaded_tuning_is_the_same(tmp_path):
+def test_saved_and_loaded_tuning_is_the_same(tmp_path: Path) -> None:
     TABLE.put(known())
     file = tmp_path / "tuning.json"
     mx.executor.save_tuning(file)
@@ -57,7 +60,8 @@ def test_saved_and_loaded_tuning_is_the_same(tmp_path):
 
 @needs_a_choice
 @pytest.mark.parametrize("way", ["load_tuning", "NDRT_TUNING"])
-def test_a_loaded_file_plans_without_measuring(way, tmp_path, monkeypatch):
+def test_a_loaded_file_plans_without_measuring(way: str, tmp_path: Path,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
     costs = fake(monkeypatch, 5)
     executor = bound()
     executor.tune()
@@ -75,7 +79,8 @@ def test_a_loaded_file_plans_without_measuring(way, tmp_path, monkeypatch):
 
 
 @needs_a_choice
-def test_times_of_another_machine_are_not_used(tmp_path, monkeypatch):
+def test_times_of_another_machine_are_not_used(tmp_path: Path,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, 5)
     bound().tune()
     mx.executor.save_tuning(tmp_path / "t")
@@ -89,7 +94,7 @@ def test_times_of_another_machine_are_not_used(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "again").read_text()) == content
 
 
-def test_a_missing_file_that_the_switch_names(tmp_path):
+def test_a_missing_file_that_the_switch_names(tmp_path: Path) -> None:
     with config.override(NDRT_TUNING=str(tmp_path / "none")):
         for _ in range(2):
             with pytest.raises(MXNetError, match=r"reading tuning from .*none.*No such file"):
@@ -97,8 +102,8 @@ def test_a_missing_file_that_the_switch_names(tmp_path):
     check(bound())
 
 
-def _spoiled(change):
-    def spoil(content):
+def _spoiled(change: Callable[[Any], object]) -> Callable[[Any], bytes]:
+    def spoil(content: Any) -> bytes:
         change(content)
         return json.dumps(content).encode()
     return spoil
@@ -144,7 +149,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_bad_files_are_refused_as_a_whole(what, tmp_path):
+def test_bad_files_are_refused_as_a_whole(what: str, tmp_path: Path) -> None:
     TABLE.put(known())
     file = tmp_path / "t"
     mx.executor.save_tuning(file)
@@ -155,7 +160,7 @@ def test_bad_files_are_refused_as_a_whole(what, tmp_path):
     assert TABLE.all() == Measurements({}, {}, {})
 
 
-def test_files_that_can_not_be_read_or_written(tmp_path):
+def test_files_that_can_not_be_read_or_written(tmp_path: Path) -> None:
     for name in (tmp_path, tmp_path / "none"):
         with pytest.raises(MXNetError, match="reading tuning from"):
             mx.executor.load_tuning(name)
@@ -164,15 +169,17 @@ def test_files_that_can_not_be_read_or_written(tmp_path):
 
 
 class _OfBytes:
-    def __fspath__(self):
+    def __fspath__(self) -> bytes:
         return b"t"
 
 
 @pytest.mark.parametrize("function", ["save_tuning", "load_tuning"])
-def test_what_is_no_name_of_a_file(function, tmp_path, monkeypatch):
+def test_what_is_no_name_of_a_file(function: str, tmp_path: Path,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     TABLE.put(known())
     call = getattr(mx.executor, function)
+    wrong: Any
     for wrong in (b"t", 3, None, _OfBytes()):
         with pytest.raises(TypeMismatch, match=f"^{function}: fname got .*, expected a string or"):
             call(wrong)
@@ -183,7 +190,8 @@ def test_what_is_no_name_of_a_file(function, tmp_path, monkeypatch):
     assert TABLE.all() == known()
 
 
-def test_a_file_without_end_is_not_read_to_its_end(monkeypatch, tmp_path):
+def test_a_file_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch,
+                                                   tmp_path: Path) -> None:
     monkeypatch.setattr(json_text, "MOST_BYTES", 1 << 20)
     with pytest.raises(ModelFormatError, match="no JSON object: it begins with"):
         mx.executor.load_tuning("/dev/zero")
@@ -196,7 +204,7 @@ def test_a_file_without_end_is_not_read_to_its_end(monkeypatch, tmp_path):
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def test_the_table_is_bounded(monkeypatch):
+def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "MOST_NODES", 3)
     table = TuningTable()
     here = tuning.this_machine()
@@ -209,8 +217,8 @@ def test_the_table_is_bounded(monkeypatch):
     assert list(table.all().nodes) == [keys[0], keys[3], keys[4]]
 
 
-def test_the_table_in_many_threads(tmp_path):
-    def work(i):
+def test_the_table_in_many_threads(tmp_path: Path) -> None:
+    def work(i: int) -> None:
         for j in range(30):
             TABLE.put(known())
             if j % 7 == i:
@@ -225,7 +233,7 @@ def test_the_table_in_many_threads(tmp_path):
     assert TABLE.all() == known()
 
 
-def test_a_child_gets_a_lock_of_its_own():
+def test_a_child_gets_a_lock_of_its_own() -> None:
     with TABLE._lock:
         lock = TABLE._lock
         TABLE._renew_locks()

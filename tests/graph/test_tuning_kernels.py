@@ -10,7 +10,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.executor.explain.measure import Measured, Part
+from ndarray_rt.executor.explain.measure import Measured, Part, measure
 from ndarray_rt.executor.tuning import search as tuning_runs
 from ndarray_rt.op import calibration
 from ndarray_rt.op.choose import NATIVE, ONEDNN
@@ -19,7 +19,6 @@ from ndarray_rt.op.packing import PackedStore
 from .fake_costs import needs_a_choice
 
 NATIVE_KERNELS = {"ndrt:skinny_gemm", "ndrt:packed_gemm", "ndrt:lstm_steps"}
-measure = tuning_runs.measure
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from ndarray_rt.storage.reorder import reorder_mem
 def twice_read() -> Any:
     """One weight of two layers; what follows the first is folded into a copy of it."""
     x, w = mx.sym.Variable("data"), mx.sym.Variable("w_weight")
-    about = {"weight": w, "kernel": (1, 1), "num_filter": 16, "no_bias": True}
+    about: dict[str, Any] = {"weight": w, "kernel": (1, 1), "num_filter": 16, "no_bias": True}
     folded = mx.sym.BatchNorm(mx.sym.Convolution(x, name="a", **about), name="bn", fix_gamma=False,
                               eps=1e-12)
     plain = mx.sym.Convolution(x * 1.0, name="b", **about)

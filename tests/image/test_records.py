@@ -72,8 +72,8 @@ def test_seed_aug_is_the_same_in_each_pass(folder: Path) -> None:
 
 
 def test_random_parts_are_parts(folder: Path) -> None:
-    for options in ({"rand_crop": True}, {"rand_crop": True, "rand_mirror": True}):
-        iterator = records(folder, dtype="uint8", **options)
+    for mirror in (False, True):
+        iterator = records(folder, dtype="uint8", rand_crop=True, rand_mirror=mirror)
         places = set()
         for batch in [*iterator, *(iterator.reset() or iterator)]:
             for image, label in zip(batch.data[0].asnumpy(), batch.label[0].asnumpy(),
@@ -88,8 +88,9 @@ def test_random_parts_are_parts(folder: Path) -> None:
 
 
 def test_random_areas(folder: Path) -> None:
-    options = {"random_resized_crop": True, "min_random_area": 0.2, "max_random_area": 0.5,
-               "min_aspect_ratio": 0.5, "max_aspect_ratio": 2}
+    options: dict[str, Any] = {"random_resized_crop": True, "min_random_area": 0.2,
+                               "max_random_area": 0.5, "min_aspect_ratio": 0.5,
+                               "max_aspect_ratio": 2}
     found = images(records(folder, **options))
     assert found.shape == (9, *SHAPE)
     assert (found != images(records(folder))).mean() > 0.5

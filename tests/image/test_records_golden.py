@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", golden_records.ITERATORS)
 def test_labels_and_pads(name: str, folder: Path) -> None:
     for threads in (1, 3):
-        found = golden_records.passes(
+        found = golden_augmented.passes(
             golden_records.make(mx, folder, name, preprocess_threads=threads), 3)
         assert len(found) == len(TOLD[name])
         for epoch, (ours, theirs) in enumerate(zip(found, TOLD[name], strict=True)):

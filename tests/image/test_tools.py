@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_parts(root: Path, tmp_path: Path) -> None:
     assert [len(lines(tmp_path / f"two_{i}.lst")) for i in range(2)] == [3, 2]
 
 
-def written(prefix: Path, *options: str) -> list[tuple[object, np.ndarray]]:  # type: ignore[type-arg]
+def written(prefix: Path, *options: str) -> list[tuple[Any, np.ndarray[Any, Any]]]:
     assert im2rec.main([*options, str(prefix), str(prefix.parent / "root")]) == 0
     reader = recordio.MXIndexedRecordIO(f"{prefix}.idx", f"{prefix}.rec", "r")
     return [recordio.unpack_img(reader.read_idx(key) or b"") for key in reader.keys]

@@ -56,9 +56,10 @@ def test_npz_both_ways(tmp_path: Path) -> None:
     with np.load(path, allow_pickle=False) as read:
         assert_same(read, values)
     assert_same(mx.nd.load(str(path)), values)
-    np.savez(path, **values)
+    parts: dict[str, Any] = values
+    np.savez(path, **parts)
     assert_same(mx.nd.load(str(path)), values)
-    np.savez_compressed(path, **values)
+    np.savez_compressed(path, **parts)
     assert_same(mx.nd.load(str(path)), values)
 
 

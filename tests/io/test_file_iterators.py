@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,11 @@ def test_csv(tmp_path: Path) -> None:
     assert source.next().label[0].asnumpy().tolist() == [1, 2]
     source = io.CSVIter(data_csv=str(tmp_path / "x.csv"), data_shape="(4,)", batch_size=3,
                         round_batch=False, dtype="float64")
-    found = list(source)
-    assert [b.pad for b in found] == [0, 1]
-    assert found[0].data[0].dtype == np.float64
-    np.testing.assert_array_equal(found[1].data[0].asnumpy()[:2, 0], [3, 4])
-    assert found[0].label[0].asnumpy().tolist() == [0, 0, 0]
+    first, second = source
+    assert [first.pad, second.pad] == [0, 1]
+    assert first.data[0].dtype == np.float64
+    np.testing.assert_array_equal(second.data[0].asnumpy()[:2, 0], [3, 4])
+    assert first.label[0].asnumpy().tolist() == [0, 0, 0]
     assert source.getpad if source.iter_next() else True
 
 
@@ -87,7 +88,7 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("")
     (tmp_path / "far").write_text("1 9:1\n")
     csv: dict[str, Any] = {"data_shape": (2,)}
-    for call, error, text in [
+    calls: list[tuple[Callable[[], Any], type[Exception], str]] = [
             (lambda: io.CSVIter(data_csv=missing, **csv), MXNetError, "nothing"),
             (lambda: io.CSVIter(data_csv=str(tmp_path / "text"), **csv), ParameterError, "text"),
             (lambda: io.CSVIter(data_csv=str(tmp_path / "ragged"), **csv), ParameterError,
@@ -106,7 +107,8 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
             (lambda: io.MNISTIter(image=idx(tmp_path / "i", np.ones((4, 2, 2))), label=good),
              ParameterError, "4 images"),
             (lambda: io.MNISTIter(image=idx(tmp_path / "i", np.ones((3, 2, 2))), label=good,
-                                  batch_size=4), ParameterError, "there are 3 images")]:
+                                  batch_size=4), ParameterError, "there are 3 images")]
+    for call, error, text in calls:
         with pytest.raises(error, match=text):
             call()
 

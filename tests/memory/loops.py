@@ -38,7 +38,7 @@ def facts() -> dict[str, float]:
     gc.collect()
     cache = mx.cache_stats()
     return {"rss": resident(), "live": mx.memory_stats()["live"], "objects": len(gc.get_objects()),
-            **{name: cache[name] for name in  # type: ignore[literal-required]
+            **{name: cache[name] for name in
                ("groups", "entries", "primitives", "kept", "layouts", "reorders")}}
 
 

@@ -32,7 +32,7 @@ def test_metrics_say_what_mxnet_says(case: tuple[str, dict[str, Any], str]) -> N
 
 
 def test_composite_names_and_values() -> None:
-    made = mx.metric.create(["acc", "ce", mx.metric.MAE()])
+    made: Any = mx.metric.create(["acc", "ce", mx.metric.MAE()])
     label, pred = mx.nd.array([1, 0]), mx.nd.array([[0.25, 0.75], [0.25, 0.75]])
     with pytest.raises(ShapeError, match="does not match shape of predictions"):
         made.update([label, label], [pred])
@@ -42,7 +42,7 @@ def test_composite_names_and_values() -> None:
     assert names == ["accuracy", "cross-entropy"]
     np.testing.assert_allclose(values, [0.5, -np.log(0.75 * 0.25) / 2], rtol=1e-6)
     assert made.get_global_name_value() == made.get_name_value()
-    again = mx.metric.create(**made.get_config())
+    again: Any = mx.metric.create(**made.get_config())
     assert [type(one) for one in again.metrics] == [mx.metric.Accuracy, mx.metric.CrossEntropy]
     made.reset()
     assert all(np.isnan(value) for value in made.get()[1])

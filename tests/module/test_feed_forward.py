@@ -160,6 +160,7 @@ def test_what_predict_gives() -> None:
     np.testing.assert_array_equal(label, answers()["label"][:20])
     assert scores.shape == (20, 3)
     # new parameters count at once, other batch sizes too
+    assert model.arg_params is not None
     model.arg_params["fc2_bias"][:] = mx.nd.array([100, 0, 0])
     assert (model.predict(x)[0].argmax(1) == 0).all()
     assert model.predict(x[:3])[0].shape == (3, 3)
@@ -171,6 +172,8 @@ def test_parameters_the_graph_does_not_have() -> None:
     extra["arg_params"]["other"] = mx.nd.ones((1,))
     extra["aux_params"]["more"] = mx.nd.ones((1,))
     model = mx.model.FeedForward(network(), allow_extra_params=True, **extra)
+    assert model.arg_params is not None
+    assert model.aux_params is not None
     assert set(model.arg_params) == set(given()["arg_params"])
     assert set(model.aux_params) == set(given()["aux_params"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -162,11 +163,17 @@ def kernel(number: int, counts: Any, data: Any, numbers: Any = (), nthreads: int
     run_kernel(KernelCall(number, tuple(data), tuple(counts), tuple(numbers)), nthreads)
 
 
+def over_arrays(kernel: Callable[..., KernelCall]) -> Callable[..., KernelCall]:
+    """The function of a kernel, to be called with NumPy arrays in place of memories."""
+    return kernel
+
+
 def run_kernel(given: KernelCall, nthreads: int = 0) -> None:
     """Runs a call, made over NumPy arrays in place of memories, in place."""
     made = ffi.new("ndrt_kernel_call *", {"kernel": given.kernel, "nthreads": nthreads,
                                           "counts": given.counts, "numbers": given.numbers})
-    for i, array in enumerate(given.arrays):
+    arrays: tuple[Any, ...] = given.arrays
+    for i, array in enumerate(arrays):
         if array is not None:
             made.data[i] = ffi.cast("void *", array.ctypes.data)
     call(lib.ndrt_kernel_run, made, what="kernel")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ndarray_rt.native import ffi, lib
 from ndarray_rt.storage.kernels import random as draws
-from tests.native.helpers import kernel, run_kernel
+from tests.native.helpers import kernel, over_arrays, run_kernel
 from tests.native.optimizer_steps import STEPS, arguments
 
 N = 1237  # no multiple of any vector
@@ -68,7 +68,7 @@ def results() -> Iterator[tuple[str, Any]]:
         stream = space[-space.ctypes.data % 16 :][:16].view(np.uint64)
         stream[:] = [7, 3]
         out = np.empty_like(x)
-        run_kernel(draw(out=out, stream=stream, n=N, **numbers), 1)
+        run_kernel(over_arrays(draw)(out=out, stream=stream, n=N, **numbers), 1)
         yield draw.__name__, out
 
 

@@ -75,7 +75,7 @@ def test_int8_layers_are_scaled_as_numpy_does(weight_high: float, bias_high: flo
                                               kind: str) -> None:
     rng = np.random.default_rng(2)
     weight, bias = (rng.integers(-128, 128, shape).astype("i1") for shape in ((4, 9), (4,)))
-    ends = [F([-end, end]) for end in (2.0, weight_high, bias_high or 0.0)]
+    ends = [np.array([-end, end], F) for end in (2.0, weight_high, bias_high or 0.0)]
     data_scale = whole_layers.scale_of(np.dtype("int8"), *ends[0])
     want = whole_layers.rescaled_layer(weight, (ends[1][0], ends[1][1]),
                                        None if bias_high is None else bias,
@@ -95,7 +95,8 @@ def test_int8_layers_are_scaled_as_numpy_does(weight_high: float, bias_high: flo
 def test_what_a_summand_is_multiplied_by() -> None:
     for dtype, low, high in (("int8", -0.5, 0.25), ("uint8", 0.0, 3.0), ("int8", 0.0, 0.0)):
         made = np.zeros(1, "f4")
-        kernel(lib.NDRT_KERNEL_ADDED_SCALE, (dtype == "int8",), [made, F([low]), F([high])], (7.5,))
+        kernel(lib.NDRT_KERNEL_ADDED_SCALE, (dtype == "int8",),
+               [made, *np.array([[low], [high]], F)], (7.5,))
         assert made[0] == F(7.5) / whole_layers.scale_of(np.dtype(dtype), low, high)
 
 
@@ -105,9 +106,9 @@ def refuse(which: int, error: str, dims: Any, arrays: Any, numbers: Any = (1.0,)
 
 
 def test_refuses() -> None:
-    x, nan, b = np.ones(4, "f4"), F([np.nan]), np.ones(4, "i1")
+    x, nan, b = np.ones(4, "f4"), np.array([np.nan], F), np.ones(4, "i1")
     layer = lib.NDRT_KERNEL_ROUND_LAYER
-    arrays = [b, None, x, None, None, x, None, None, F([-1]), F([1])]
+    arrays = [b, None, x, None, None, x, None, None, -x, x]
     refuse(layer, "data is uint8 and has a range from -1", (2, 2, 0, 1, 1, lib.NDRT_F32), arrays)
     refuse(layer, "an end of a range is nan", (2, 2, 1, 1, 1, lib.NDRT_F32), [*arrays[:8], nan, x])
     refuse(layer, "round layer: a count is out of range", (-1, 2, 1, 1, 1, lib.NDRT_F32), arrays)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
+from ndarray_rt.ops.nn.batch_norm import BatchNormParams
 from ndarray_rt.ops.nn.pool_window import divisors, place_windows, reduce_windows
-from ndarray_rt.ops.quantization.batch_norm import BatchNormParams, affine
+from ndarray_rt.ops.quantization.batch_norm import affine
 from ndarray_rt.ops.quantization.ranges import rounded
 from tests.native.helpers import DTYPES, kernel
 

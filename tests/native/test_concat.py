@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.index import concat_channels, concat_scaled
-from tests.native.helpers import kernel, run_kernel
+from tests.native.helpers import kernel, over_arrays, run_kernel
 
 WIDTH = st.one_of(st.integers(1, 70), st.sampled_from((16, 64, 128)))
 
@@ -21,8 +21,8 @@ def test_equals_numpy(rows: int, widths: list[int], nthreads: int) -> None:
     rng = np.random.default_rng(rows)
     parts = [rng.standard_normal((rows, width)).astype("f4") for width in widths]
     out = np.full((rows + 1, sum(widths)), np.nan, "f4")
-    run_kernel(concat_channels(out=out, parts=parts, rows=rows, columns=sum(widths), widths=widths),
-               nthreads)
+    run_kernel(over_arrays(concat_channels)(
+        out=out, parts=parts, rows=rows, columns=sum(widths), widths=widths), nthreads)
     np.testing.assert_array_equal(out[:rows], np.concatenate(parts, 1))
     assert np.isnan(out[rows]).all()
 
@@ -39,8 +39,9 @@ def test_scaled_equals_numpy(rows: int, widths: list[int], rest: int, rectify: b
     columns = sum(widths)
     factors, shifts = rng.standard_normal((2, columns)).astype("f4")
     out = np.full((rows + 1, columns + rest), 7, "f4")
-    run_kernel(concat_scaled(out=out, factors=factors, shifts=shifts, parts=parts, rows=rows,
-                           columns=columns + rest, rectify=rectify, widths=widths), nthreads)
+    run_kernel(over_arrays(concat_scaled)(
+        out=out, factors=factors, shifts=shifts, parts=parts, rows=rows, columns=columns + rest,
+        rectify=rectify, widths=widths), nthreads)
     want = np.concatenate(parts, 1) * factors + shifts
     if rectify:
         want = np.where(want > 0, want, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.storage.kernels.norm import fold_norm
-from tests.native.helpers import run_kernel
+from tests.native.helpers import over_arrays, run_kernel
 
 EPSILON = 1e-3
 WIDTH = st.one_of(st.integers(0, 70), st.sampled_from((9, 16, 64, 576)))
@@ -20,9 +20,9 @@ WIDTH = st.one_of(st.integers(0, 70), st.sampled_from((9, 16, 64, 576)))
 def run(dims: tuple[int, ...], arrays: list[Any], nthreads: int = 0) -> None:
     """`arrays` in their order: results, weight, beta, mean, var, and gamma and bias or None."""
     names = ("weight_out", "bias_out", "weight", "beta", "mean", "var", "gamma", "bias")
-    sizes = dict(zip(("groups", "inputs", "channels", "width"), dims, strict=True))
-    run_kernel(fold_norm(**dict(zip(names, arrays, strict=False)), **sizes, epsilon=EPSILON),
-               nthreads)
+    sizes: dict[str, Any] = dict(zip(("groups", "inputs", "channels", "width"), dims, strict=True))
+    run_kernel(over_arrays(fold_norm)(
+        **dict(zip(names, arrays, strict=False)), **sizes, epsilon=EPSILON), nthreads)
 
 
 @settings(max_examples=200, deadline=None)

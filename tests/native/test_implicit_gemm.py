@@ -15,7 +15,7 @@ from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.ops.nn.conv_geometry import Geometry, conv_forward, geometry, output_dims
 from ndarray_rt.storage.kernels.conv import implicit_gemm
-from tests.native.helpers import kernel, run_kernel
+from tests.native.helpers import kernel, over_arrays, run_kernel
 
 RNG = np.random.default_rng(5)
 Pair = tuple[int, int]
@@ -46,11 +46,11 @@ def convolved(x: Any, w: Any, geo: Geometry, bias: Any = None, added: Any = None
     if in_place:
         out[:] = added
         added = out
-    run_kernel(implicit_gemm(
+    run_kernel(over_arrays(implicit_gemm)(
         out=out, data=np.ascontiguousarray(x.transpose(0, 2, 3, 1)), weights=packed(w), bias=bias,
-        added=added, images=images, channels=channels, height=height, width=width,
-        filters=len(w), window=geo.kernel, stride=geo.stride, pad=geo.pad, rows=rows,
-        columns=columns, low=bounds[0], high=bounds[1]), nthreads)
+        added=added, images=images, channels=channels, height=height, width=width, filters=len(w),
+        window=geo.kernel, stride=geo.stride, pad=geo.pad, rows=rows, columns=columns,
+        low=bounds[0], high=bounds[1]), nthreads)
     return out
 
 

@@ -14,7 +14,7 @@ from ndarray_rt.op.normal import standard_normal
 from ndarray_rt.storage.kernel_call import KernelCall
 from ndarray_rt.storage.kernels import elementwise, optimizer
 from ndarray_rt.storage.kernels import random as draws
-from tests.native.helpers import kernel, run_kernel
+from tests.native.helpers import kernel, over_arrays, run_kernel
 
 SIZES = [0, 1, 63, 64, 1000, 40_001]
 f4 = np.float32
@@ -41,14 +41,14 @@ def test_add_to_and_blend(n: int, nthreads: int) -> None:
 def test_copy_and_zero(n: int) -> None:
     a = np.random.default_rng(0).integers(0, 256, n + 8).astype("u1")
     b = np.full(n + 8, 7, "u1")
-    run_kernel(elementwise.copy(out=b, data=a, nbytes=n), 2)
+    run_kernel(over_arrays(elementwise.copy)(out=b, data=a, nbytes=n), 2)
     np.testing.assert_array_equal(b[:n], a[:n])
     assert (b[n:] == 7).all()
     expected = a.copy()
     expected[5 : 5 + n] = a[:n]
-    run_kernel(elementwise.copy(out=a[5:], data=a, nbytes=n), 2)
+    run_kernel(over_arrays(elementwise.copy)(out=a[5:], data=a, nbytes=n), 2)
     np.testing.assert_array_equal(a, expected)
-    run_kernel(elementwise.zero(out=b, nbytes=n), 2)
+    run_kernel(over_arrays(elementwise.zero)(out=b, nbytes=n), 2)
     assert not b[:n].any()
     assert (b[n:] == 7).all()
 
@@ -108,7 +108,7 @@ def philox_numpy(n: int, key: int, counter: int) -> Any:
 
 def test_philox_known_answer() -> None:
     out = np.empty(4, "u4")
-    run_kernel(draws.philox(out=out, n=4, key=0, counter=0))
+    run_kernel(over_arrays(draws.philox)(out=out, n=4, key=0, counter=0))
     assert [f"{w:08x}" for w in out] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
 
 
@@ -118,7 +118,7 @@ def test_philox(n: int, key: int, counter: int) -> None:
     expected = philox_numpy(n, key, counter)
     for nthreads in (1, 2):
         out = np.zeros(n + 1, "u4")
-        run_kernel(draws.philox(out=out, n=n, key=key, counter=counter), nthreads)
+        run_kernel(over_arrays(draws.philox)(out=out, n=n, key=key, counter=counter), nthreads)
         np.testing.assert_array_equal(out[:n], expected)
         assert out[n] == 0
 
@@ -172,7 +172,7 @@ def test_normal_numbers_are_those_of_the_formula() -> None:
 
 def test_fill() -> None:
     out = np.zeros(1000, "f4")
-    run_kernel(elementwise.fill(out=out, n=999, value=0.1))
+    run_kernel(over_arrays(elementwise.fill)(out=out, n=999, value=0.1))
     assert (out[:999] == f4(0.1)).all()
     assert out[999] == 0
 
@@ -185,8 +185,8 @@ def test_bias_grad(rows: int, channels: int) -> None:
     results = []
     for nthreads in (1, 2, 3):
         out = np.full(channels, np.nan, "f4")
-        run_kernel(elementwise.bias_grad(out=out, data=grad, rows=rows, channels=channels),
-                   nthreads)
+        run_kernel(over_arrays(elementwise.bias_grad)(
+            out=out, data=grad, rows=rows, channels=channels), nthreads)
         results.append(out)
     np.testing.assert_allclose(results[0], grad.astype("f8").sum(0), rtol=1e-5, atol=1e-4)
     for other in results[1:]:
@@ -199,7 +199,7 @@ def test_sums_of_nearly_equal_rows_are_rounded_once(rows: int, channels: int) ->
     """What E[x^2] - E[x]^2 is taken of must not lose a digit for every row."""
     x = (0.7 + 1e-3 * random(rows * channels, 1)[0].reshape(rows, channels)).astype("f4")
     out = np.empty(channels, "f4")
-    run_kernel(elementwise.bias_grad(out=out, data=x, rows=rows, channels=channels))
+    run_kernel(over_arrays(elementwise.bias_grad)(out=out, data=x, rows=rows, channels=channels))
     np.testing.assert_allclose(out, x.astype("f8").sum(0), rtol=1.2e-7)
 
 
@@ -221,9 +221,9 @@ def test_refusals() -> None:
     with pytest.raises(ParameterError, match="kernel 999 is none"):
         kernel(999, [4], [a])
     with pytest.raises(ParameterError, match="a count below 0"):
-        run_kernel(elementwise.zero(out=a, nbytes=-1))
+        run_kernel(over_arrays(elementwise.zero)(out=a, nbytes=-1))
     with pytest.raises(ParameterError, match="array 0 has no bytes"):
-        run_kernel(elementwise.zero(out=None, nbytes=4))
+        run_kernel(over_arrays(elementwise.zero)(out=None, nbytes=4))
 
 
 @pytest.mark.parametrize("channels", [1, 64, 255, 600])
@@ -235,7 +235,8 @@ def test_sums_over_rows_need_no_memory(channels: int) -> None:
     for n in (-1, 0):
         out = np.empty(channels, np.float32)
         lib.ndrt_memory_fail_after(n)
-        run_kernel(elementwise.bias_grad(out=out, data=rows, rows=1000, channels=channels), 2)
+        run_kernel(over_arrays(elementwise.bias_grad)(
+            out=out, data=rows, rows=1000, channels=channels), 2)
         lib.ndrt_memory_fail_after(-1)
         made.append(out)
     assert made[0].tobytes() == made[1].tobytes()

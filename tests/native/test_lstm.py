@@ -11,7 +11,7 @@ from ndarray_rt.cpu_level import lanes
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.rnn import lstm_steps
-from tests.native.helpers import kernel, run_kernel
+from tests.native.helpers import kernel, over_arrays, run_kernel
 
 RNG = np.random.default_rng(6)
 
@@ -39,8 +39,9 @@ def test_cells_are_updated_where_they_lie(nthreads: int) -> None:
     packed = packed_of(between)
     out = np.empty((steps, batch, size), "f4")
     cells = cell.copy()
-    run_kernel(lstm_steps(out=out, gates=gates, weights=packed, hidden=hidden, cell=cells,
-                          cells=cells, steps=steps, batch=batch, size=size, holds=False), nthreads)
+    run_kernel(over_arrays(lstm_steps)(
+        out=out, gates=gates, weights=packed, hidden=hidden, cell=cells, cells=cells, steps=steps,
+        batch=batch, size=size, holds=False), nthreads)
     h, c = hidden.astype("f8"), cell.astype("f8")
     for t in range(steps):
         i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)
@@ -61,9 +62,9 @@ def test_steps_that_do_not_count(steps: int, batch: int, holds: bool, nthreads: 
     counts = RNG.integers(0, 2, (steps, batch)).astype("u1")
     out, cells, states = (np.full(shape, np.nan, "f4") for shape in (
         (steps, batch, size), (batch, size), (2, batch, size)))
-    run_kernel(lstm_steps(out=out, gates=gates, weights=packed, hidden=hidden, cell=cell,
-                          cells=cells, counts=counts, states=states, steps=steps, batch=batch,
-                          size=size, holds=holds), nthreads)
+    run_kernel(over_arrays(lstm_steps)(
+        out=out, gates=gates, weights=packed, hidden=hidden, cell=cell, cells=cells, counts=counts,
+        states=states, steps=steps, batch=batch, size=size, holds=holds), nthreads)
     h, c = hidden.astype("f8"), cell.astype("f8")
     for t in range(steps):
         i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)
@@ -83,8 +84,9 @@ def test_every_batch_and_size(size: int, batch: int) -> None:
     gates, hidden, cell = draw(2, batch, 4, size), draw(batch, size), draw(batch, size)
     between = (draw(4, size, size) / size ** 0.5).astype("f4")
     out, cells = (np.full(shape, np.nan, "f4") for shape in ((2, batch, size), (batch, size)))
-    run_kernel(lstm_steps(out=out, gates=gates, weights=packed_of(between), hidden=hidden,
-                          cell=cell, cells=cells, steps=2, batch=batch, size=size, holds=False))
+    run_kernel(over_arrays(lstm_steps)(
+        out=out, gates=gates, weights=packed_of(between), hidden=hidden, cell=cell, cells=cells,
+        steps=2, batch=batch, size=size, holds=False))
     h, c = hidden.astype("f8"), cell.astype("f8")
     for t in range(2):
         i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)

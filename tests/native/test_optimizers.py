@@ -10,7 +10,7 @@ import pytest
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels import optimizer as kernels
-from tests.native.helpers import kernel, run_kernel
+from tests.native.helpers import kernel, over_arrays, run_kernel
 from tests.native.optimizer_steps import NUMBERS, STEPS, arguments
 
 N = 1000
@@ -62,15 +62,15 @@ def test_adamw_changes_nothing_by_such_a_factor(factor: float) -> None:
 
 def test_refusals() -> None:
     a = np.zeros(4, "f4")
-    made = {"out": a, "weight": a, "grad": a, "mom": a, "lr": 1, "wd": 0, "rescale_grad": 1,
-            "clip_gradient": -1, "momentum": 0}
+    made: dict[str, Any] = {"out": a, "weight": a, "grad": a, "mom": a, "lr": 1, "wd": 0,
+                            "rescale_grad": 1, "clip_gradient": -1, "momentum": 0}
     with pytest.raises(ParameterError, match="nag with momentum: a count below 0"):
-        run_kernel(kernels.nag_mom(**made, count=-1))
+        run_kernel(over_arrays(kernels.nag_mom)(**made, count=-1))
     with pytest.raises(ParameterError, match="array 0 has no bytes"):
         kernel(lib.NDRT_KERNEL_NAG_MOM, [4], [])
     with pytest.raises(ParameterError, match="sgd with momentum: rates of number -1"):
-        run_kernel(kernels.sgd_mom(**made, count=4, which=-1))
+        run_kernel(over_arrays(kernels.sgd_mom)(**made, count=4, which=-1))
     with pytest.raises(ParameterError, match="sgd with momentum: rates have no bytes"):
-        run_kernel(kernels.sgd_mom(**made, count=4, which=1, lrs=a))
+        run_kernel(over_arrays(kernels.sgd_mom)(**made, count=4, which=1, lrs=a))
     with pytest.raises(ParameterError, match="adamw: array 5 has no bytes"):
         kernel(lib.NDRT_KERNEL_ADAMW, [0], [a] * 5)

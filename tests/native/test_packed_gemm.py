@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.gemm import packed_gemm
-from tests.native.helpers import kernel, packed_columns, run_kernel
+from tests.native.helpers import kernel, over_arrays, packed_columns, run_kernel
 
 RNG = np.random.default_rng(5)
 FREE = (-inf, inf)
@@ -27,9 +27,9 @@ def product(x: Any, w: Any, width: int, bias: Any = None, added: Any = None,
     if in_place:
         out[:] = added
         added = out
-    run_kernel(packed_gemm(out=out, data=x, weights=packed, bias=bias, added=added, rows=len(x),
-                        features=x.shape[1], columns=len(w), width=width, groups=1, shuffled=1,
-                        low=bounds[0], high=bounds[1]), nthreads)
+    run_kernel(over_arrays(packed_gemm)(
+        out=out, data=x, weights=packed, bias=bias, added=added, rows=len(x), features=x.shape[1],
+        columns=len(w), width=width, groups=1, shuffled=1, low=bounds[0], high=bounds[1]), nthreads)
     return out
 
 
@@ -42,7 +42,7 @@ def check(rows: int, features: int, columns: int, width: int, nthreads: int) -> 
                          draw(rows, columns))
     want = x.astype("f8") @ w.T.astype("f8")
     # roundings add up like a random walk, each of them of a sum that is one itself
-    close = {"rtol": 0, "atol": 5e-7 * (features + 8)}
+    close: dict[str, Any] = {"rtol": 0, "atol": 5e-7 * (features + 8)}
     np.testing.assert_allclose(product(x, w, width, nthreads=nthreads), want, **close)
     np.testing.assert_allclose(product(x, w, width, bias, nthreads=nthreads), want + bias, **close)
     for bounds in (FREE, (-0.5, 2.0)):
@@ -119,9 +119,10 @@ def test_groups_and_shuffled_channels(rows: int, features: int, columns: int, wi
     x, w = draw(rows, groups * features), draw(groups, columns, features)
     bias, added = draw(groups * columns), draw(rows, groups * columns)
     out = np.full((rows, groups * columns), nan, "f4")
-    run_kernel(packed_gemm(out=out, data=x, weights=packed_groups(w, width), bias=bias, added=added,
-                        rows=rows, features=features, columns=columns, width=width, groups=groups,
-                        shuffled=shuffled, low=-0.5, high=2), nthreads)
+    run_kernel(over_arrays(packed_gemm)(
+        out=out, data=x, weights=packed_groups(w, width), bias=bias, added=added, rows=rows,
+        features=features, columns=columns, width=width, groups=groups, shuffled=shuffled, low=-0.5,
+        high=2), nthreads)
     read = x.reshape(rows, shuffled, -1).swapaxes(1, 2).reshape(rows, groups, features)
     want = np.einsum("rgf,gcf->rgc", read.astype("f8"), w.astype("f8")).reshape(rows, -1)
     np.testing.assert_allclose(out, np.clip(want + bias + added, -0.5, 2), rtol=0,

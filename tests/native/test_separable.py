@@ -16,7 +16,7 @@ from ndarray_rt.native import lib
 from ndarray_rt.storage.kernel_call import KernelCall
 from ndarray_rt.storage.kernels import conv
 from ndarray_rt.storage.kernels.gemm import packed_gemm
-from tests.native.helpers import from_numpy, run_kernel
+from tests.native.helpers import from_numpy, over_arrays, run_kernel
 
 pytestmark = pytest.mark.skipif(
     not has_avx512(), reason="the kernel is for AVX-512")
@@ -81,7 +81,7 @@ def one_after_the_other(p: Problem, a: Arrays, bounds: Any) -> Any:
     if p.between:
         x = product(x, a.weights[0], a.biases[0], None, p.between, 32, bounds[0])
     wide = np.full((p.images, rows, columns, p.middle), nan, "f4")
-    run_kernel(conv.depthwise(
+    run_kernel(over_arrays(conv.depthwise)(
         out=wide, data=x, weights=a.weights[1], bias=a.biases[1], images=p.images,
         channels=p.middle, height=p.height, width=p.width, filters=p.middle, window=3,
         stride=p.stride, pad_y=p.pads[0], pad_x=p.pads[1], low=bounds[1][0], high=bounds[1][1]))
@@ -92,9 +92,9 @@ def product(x: Any, weight: Any, bias: Any, added: Any, columns: int, width: int
             bounds: tuple[float, float]) -> Any:
     out = np.full((*x.shape[:-1], columns), nan, "f4")
     rows = x.size // x.shape[-1]
-    run_kernel(packed_gemm(out=out, data=x, weights=weight, bias=bias, added=added, rows=rows,
-                        features=x.shape[-1], columns=columns, width=width, groups=1, shuffled=1,
-                        low=bounds[0], high=bounds[1]))
+    run_kernel(over_arrays(packed_gemm)(
+        out=out, data=x, weights=weight, bias=bias, added=added, rows=rows, features=x.shape[-1],
+        columns=columns, width=width, groups=1, shuffled=1, low=bounds[0], high=bounds[1]))
     return out
 
 

@@ -12,7 +12,7 @@ from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.gemm import skinny_gemm
-from tests.native.helpers import kernel, packed_columns, run_kernel
+from tests.native.helpers import kernel, over_arrays, packed_columns, run_kernel
 
 RNG = np.random.default_rng(5)
 NARROW = lib.NDRT_SKINNY_GEMM_NARROW
@@ -23,9 +23,9 @@ def product(x: Any, w: Any, bias: Any, width: int, bounds: tuple[float, float] =
             nthreads: int = 0) -> Any:
     packed = packed_columns(w, width)
     out = np.full((len(x), len(w)), nan, "f4")
-    run_kernel(skinny_gemm(out=out, data=x, weights=packed, bias=bias, rows=len(x),
-                        features=x.shape[1], columns=len(w), width=width, low=bounds[0],
-                        high=bounds[1]), nthreads)
+    run_kernel(over_arrays(skinny_gemm)(
+        out=out, data=x, weights=packed, bias=bias, rows=len(x), features=x.shape[1],
+        columns=len(w), width=width, low=bounds[0], high=bounds[1]), nthreads)
     return out
 
 

@@ -10,7 +10,7 @@ import pytest
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels import vision as kernels
-from tests.native.helpers import run_kernel
+from tests.native.helpers import over_arrays, run_kernel
 
 ROI = {"out": None, "data": None, "rois": None, "places": None, "dx": None, "dy": None,
        "regions": 1, "channels": 1, "height": 4, "width": 4, "images": 1, "rows": 2, "columns": 2,
@@ -70,8 +70,8 @@ def test_matches_beyond_the_labels_are_ignored() -> None:
     kind, anchors = np.full(3, 7, "f4"), np.array([[0, 0, 1, 1]] * 3, "f4")
     labels = np.array([[[1, 0, 0, 1, 1]]], "f4")
     match = np.array([0, 1, 2**31 - 1], "i4")
-    run_kernel(kernels.multibox_assign(
-        target=target, mask=mask, kind=kind, anchors=anchors, labels=labels, match=match,
-        batches=1, count=3, most=1, width=5, ignored=-1, variances=[0.1, 0.1, 0.2, 0.2]))
+    run_kernel(over_arrays(kernels.multibox_assign)(
+        target=target, mask=mask, kind=kind, anchors=anchors, labels=labels, match=match, batches=1,
+        count=3, most=1, width=5, ignored=-1, variances=[0.1, 0.1, 0.2, 0.2]))
     assert kind.tolist() == [2, -1, -1]
     assert mask.tolist() == [[1] * 4, [0] * 4, [0] * 4]

@@ -14,7 +14,7 @@ from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.ops.nn.conv_geometry import conv_forward, geometry, output_dims
 from ndarray_rt.storage.kernels import conv
-from tests.native.helpers import from_numpy, kernel, run_kernel
+from tests.native.helpers import from_numpy, kernel, over_arrays, run_kernel
 
 RNG = np.random.default_rng(5)
 Bounds = tuple[float, float]
@@ -36,11 +36,11 @@ def convolved(x: Any, w: Any, bias: Any, stride: int, pads: tuple[int, int],
     grouped = w[:, None] if depthwise else w
     packed = from_numpy(grouped, "Abcde16a" if depthwise else "Acdb16a").numpy()
     make = conv.depthwise if depthwise else conv.few_channels
-    run_kernel(make(
+    run_kernel(over_arrays(make)(
         out=out, data=np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if depthwise else x,
         weights=packed, bias=bias, images=n, channels=c, height=height, width=width,
-        filters=filters, window=window, stride=stride, pad_y=pads[0], pad_x=pads[1],
-        low=bounds[0], high=bounds[1]), nthreads)
+        filters=filters, window=window, stride=stride, pad_y=pads[0], pad_x=pads[1], low=bounds[0],
+        high=bounds[1]), nthreads)
     return out.transpose(0, 3, 1, 2)
 
 

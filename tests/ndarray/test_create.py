@@ -70,7 +70,8 @@ def test_constants(shape: Any) -> None:
     for make, value in ((nd.zeros, 0), (nd.ones, 1)):
         expected = np.full(shape, value, np.float32)
         x = make(shape)
-        assert (x.shape, x.dtype) == (expected.shape, np.float32)
+        assert x.shape == expected.shape
+        assert x.dtype == np.float32
         np.testing.assert_array_equal(x.asnumpy(), expected)
     np.testing.assert_array_equal(nd.full(shape, 2.5).asnumpy(), np.full(shape, 2.5, np.float32))
     assert nd.empty(shape).shape == np.zeros(shape).shape
@@ -152,8 +153,9 @@ def test_what_is_no_context_is_refused(make: Any, ctx: Any) -> None:
 
 
 def test_what_is_no_output_of_full_is_refused() -> None:
+    wrong: Any = np.zeros(2)
     with pytest.raises(mx.MXNetError, match="full: out must be an NDArray"):
-        nd.full((2,), 1, out=np.zeros(2))
+        nd.full((2,), 1, out=wrong)
     with pytest.raises(mx.MXNetError, match="full: out has shape"):
         nd.full((2,), 1, out=nd.zeros((3,)))
 

@@ -164,8 +164,9 @@ def test_a_capsule_nobody_took_gives_back() -> None:
         assert x._chunk.pins == 1
         del capsule
         assert x._chunk.pins == 0
+    wrong: Any = DATA
     with pytest.raises(TypeMismatch, match="NDArray"):
-        nd.to_dlpack_for_read(DATA)
+        nd.to_dlpack_for_read(wrong)
 
 
 def test_an_export_outlives_its_array() -> None:

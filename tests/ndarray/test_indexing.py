@@ -272,6 +272,7 @@ def test_iteration_gives_views_of_rows() -> None:
 
 def test_zero_sized_results() -> None:
     x = nd.array(filled((3, 2)))
+    key: Any
     for key in (slice(1, 1), slice(2, 1), slice(9, 12), [], np.zeros(3, bool), nd.ones((0,))):
         assert x[key].shape == (0, 2)
         x[key] = 1

@@ -57,6 +57,8 @@ def test_in_place_is_numpys_and_keeps_the_memory(operator: Any, other: Any, spec
     if special:
         x.reorder()
     view = x.detach()
+    ours: Any
+    theirs: Any
     if isinstance(other, tuple):
         array = np.random.default_rng(0).uniform(0.5, 2, other).astype(np.float32)
         ours, theirs = nd.array(array), array

@@ -170,8 +170,9 @@ def test_from_numpy_without_a_copy() -> None:
     assert nd.from_numpy(np.arange(3)).dtype == np.int64
     with pytest.raises(ValueError, match="contiguous"):
         nd.from_numpy(DATA.T)
+    wrong: Any = [1, 2]
     with pytest.raises(TypeError, match="numpy array"):
-        nd.from_numpy([1, 2])
+        nd.from_numpy(wrong)
     copied = nd.from_numpy(DATA.T.copy(), zero_copy=False)
     copied[:] = 0
     del source
@@ -249,13 +250,16 @@ def test_ufuncs_that_are_operators_give_arrays() -> None:
         np.testing.assert_array_equal(made.asnumpy(), wanted)
     with pytest.raises(TypeError):
         np.add(x, "text")
+    other: Any = object()
     with pytest.raises(TypeError):
-        np.add(x, object())
+        np.add(x, other)
 
 
 def test_other_ufuncs_give_numpy_arrays() -> None:
-    x, a = nd.array([1, 2, 3]), np.array([10.0, 20.0, 30.0])
-    for made, wanted in ((np.sin(x), np.sin(np.float32([1, 2, 3]))), (np.maximum(x, 2), [2, 2, 3]),
+    x: Any = nd.array([1, 2, 3])
+    a: Any = np.array([10.0, 20.0, 30.0])
+    for made, wanted in ((np.sin(x), np.sin(np.array([1, 2, 3], np.float32))),
+                         (np.maximum(x, 2), [2, 2, 3]),
                          (np.add.accumulate(x), [1, 3, 6]),
                          (np.add.outer(x, a)[0], [11, 21, 31]),
                          (np.add.reduce(x), 6), (np.isfinite(x), [True] * 3),
@@ -312,7 +316,7 @@ def test_places_of_the_largest_are_arrays_as_in_mxnet() -> None:
 
 
 def test_functions_that_write_refuse_arrays() -> None:
-    x = nd.array([1, 2, 3])
+    x: Any = nd.array([1, 2, 3])
     for write in (lambda: np.copyto(x, 5), lambda: np.put(x, [0], 5), lambda: np.putmask(x, x, 5),
                   lambda: np.mean(np.ones((2, 3)), axis=0, out=x),
                   lambda: np.concatenate([np.ones(3)], out=x)):

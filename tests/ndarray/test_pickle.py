@@ -7,6 +7,8 @@ import gc
 import io
 import pickle
 import pickletools
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,14 +24,19 @@ DATA = np.arange(2 * 5 * 3 * 3, dtype=np.float32).reshape(2, 5, 3, 3)
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
 
+def _pickled(x: Any, protocol: int | None = None) -> Any:
+    return pickle.loads(pickle.dumps(x, protocol))
+
+
 def _out_of_band(x: Any) -> Any:
     buffers: list[Any] = []
     data = pickle.dumps(x, 5, buffer_callback=buffers.append)
     return pickle.loads(data, buffers=buffers)
 
 
-CLONES = {**{f"pickle{p}": lambda x, p=p: pickle.loads(pickle.dumps(x, p)) for p in PROTOCOLS},
-          "out of band": _out_of_band, "copy": copy.copy, "deepcopy": copy.deepcopy}
+CLONES: dict[str, Callable[[Any], Any]] = {
+    **{f"pickle{p}": partial(_pickled, protocol=p) for p in PROTOCOLS},
+    "out of band": _out_of_band, "copy": copy.copy, "deepcopy": copy.deepcopy}
 KINDS: dict[str, Any] = {
     "plain": lambda: nd.array(DATA),
     "special": lambda: nd.array(DATA).to_mkldnn(),
@@ -93,7 +100,7 @@ def test_padding_is_not_pickled() -> None:
 
 def test_objects_stay_one_and_storage_does_not() -> None:
     x = nd.array(DATA)
-    for clone in (copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))):
+    for clone in (copy.deepcopy, _pickled):
         a, b, part = clone([x, x, x[1]])
         assert a is b
         part[:] = -1
@@ -115,7 +122,7 @@ def test_the_tape_is_left_behind() -> None:
 
 def test_out_of_band_buffers_are_the_array_itself() -> None:
     x = nd.array(DATA)
-    buffers: list[pickle.PickleBuffer] = []
+    buffers: list[Any] = []
     data = pickle.dumps(x, 5, buffer_callback=buffers.append)
     assert len(data) < 300
     assert (x._chunk.pins, x._chunk.native.writable_pins) == (1, 0)

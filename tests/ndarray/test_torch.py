@@ -19,8 +19,7 @@ DATA = np.arange(2 * 5 * 3 * 3, dtype=np.float32).reshape(2, 5, 3, 3)
 
 
 def test_torch_takes_arrays() -> None:
-    for make in (lambda: nd.array(DATA), lambda: nd.array(DATA).to_mkldnn("aBcd16b")):
-        x = make()
+    for x in (nd.array(DATA), nd.array(DATA).to_mkldnn("aBcd16b")):
         t = torch.from_dlpack(x)
         assert t.data_ptr() == x._chunk.handle.address
         assert torch.equal(t, torch.from_numpy(DATA))

@@ -88,8 +88,8 @@ def check_symbol(symbol: Symbol, shapes: dict[str, Any], calls: Sequence[Arrays]
     """A symbol with random parameters (or those given), exported and compared; the model."""
     names = [name for name in symbol.list_arguments() if name in shapes]
     if params is None:
-        params = random_params(symbol, **{name: x.shape for name, x in
-                                          zip(names, calls[0], strict=True)})
+        given: dict[str, Any] = {name: x.shape for name, x in zip(names, calls[0], strict=True)}
+        params = random_params(symbol, **given)
     model = mx.onnx.export(symbol, params, shapes=shapes, **options)
     same_as(model, bound(symbol, params, names), calls)
     return model

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.parser
+from onnx.reference import ReferenceEvaluator
 
 from ndarray_rt.onnx import Model, load
 
@@ -43,6 +44,11 @@ def assert_equal(got: Any, expected: Any, rtol: float, atol: float) -> None:
     if expected.dtype.kind not in "c":
         got, expected = got.astype(np.float64), expected.astype(np.float64)
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=atol)
+
+
+def reference(proto: Any, inputs: dict[str, Any]) -> list[Any]:
+    """What ONNX's own evaluator gives."""
+    return [*ReferenceEvaluator(proto).run(None, inputs)]
 
 
 def run_thrice(model: Model, inputs: dict[str, Any], expected: Sequence[Any], rtol: float = 1e-3,

@@ -87,8 +87,10 @@ def test_layers_can_stay_on_floats(file: Any) -> None:
 def test_plans_on_floats_go(file: Any) -> None:
     model, x = mx.onnx.load(file), batches()[0]
     runs(model, x)
-    plan = weakref.ref(model._last)
-    executor = weakref.ref(model._last.segments()[0].executor)
+    last = model._last
+    assert last is not None
+    plan, executor = weakref.ref(last), weakref.ref(last.segments()[0].executor)
+    del last
     model.calibrate(batches())
     gc.collect()
     assert plan() is None
@@ -106,7 +108,8 @@ def test_it_can_be_calibrated_again(file: Any) -> None:
 def test_clones_run_in_threads(file: Any) -> None:
     model, x = mx.onnx.load(file), batches()[1]
     model.calibrate(batches(), calib_mode="naive")
-    want, wrong = runs(model, x), []
+    want = runs(model, x)
+    wrong: list[int] = []
 
     def work(clone: Any) -> None:
         wrong.extend(i for i in range(30) if not np.array_equal(clone(x)[0], want))

@@ -12,12 +12,11 @@ import numpy as np
 import onnx.helper as make
 import onnx.numpy_helper
 import pytest
-from onnx.reference import ReferenceEvaluator
 
 from ndarray_rt.errors import InputMismatch, ModelFormatError, OutOfMemory
 from ndarray_rt.onnx import load
 
-from .helpers import loaded, model_of, run_thrice
+from .helpers import loaded, model_of, reference, run_thrice
 
 
 def one_node(op: str, inputs: Sequence[Any], opset: int = 20,
@@ -35,7 +34,7 @@ def one_node(op: str, inputs: Sequence[Any], opset: int = 20,
 
 
 def assert_as_reference(proto: Any, inputs: dict[str, Any], **near: Any) -> None:
-    run_thrice(load(proto), inputs, ReferenceEvaluator(proto).run(None, inputs), **near)
+    run_thrice(load(proto), inputs, reference(proto, inputs), **near)
 
 
 @pytest.mark.parametrize(("dtype", "most"), [
@@ -243,8 +242,7 @@ def test_deformed_windows_of_groups(group: int, parts: int) -> None:
     """NumPy's form, with pads of its own on each side, and the engine's, on padded data."""
     arrays, attributes = deform_inputs(2, group, parts)
     inputs = {f"x{i}": a for i, a in enumerate(arrays)}
-    expected = ReferenceEvaluator(one_node("DeformConv", arrays, opset=19, **attributes)).run(
-        None, inputs)
+    expected = reference(one_node("DeformConv", arrays, opset=19, **attributes), inputs)
     for dtype in (np.float32, np.float64):
         given = [a.astype(dtype) for a in arrays]
         run_thrice(load(one_node("DeformConv", given, opset=19, **attributes)),
@@ -318,7 +316,7 @@ def test_pixels_count_before_they_are_read(form: str) -> None:
 def test_softmax_of_no_elements(op: str, opset: int, axis: int | None,
                                 shape: tuple[int, ...]) -> None:
     x = np.zeros(shape, np.float32)
-    attributes = {} if axis is None else {"axis": axis}
+    attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
     run_thrice(load(one_node(op, [x], opset, **attributes)), {"x0": x}, [x])
 
 
@@ -343,7 +341,7 @@ def test_reshape_that_nothing_tells() -> None:
     assert str(caught.value).count("Reshape node 0") == 1
 
 
-EMPTY_BATCHES = {
+EMPTY_BATCHES: dict[str, tuple[list[tuple[int, ...]], tuple[int, ...], dict[str, Any]]] = {
     "GroupNormalization": ([(0, 4, 3), (4,), (4,)], (0, 4, 3), {"num_groups": 2}),
     "DeformConv": ([(0, 2, 3, 3), (3, 2, 1, 1), (0, 2, 3, 3)], (0, 3, 3, 3), {}),
     "Flatten": ([(0, 4, 3)], (0, 12), {}),

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto
-from onnx.reference import ReferenceEvaluator
 
 from ndarray_rt.onnx import load
+from tests.onnx.helpers import reference
 from tests.onnx.whole_graph import RNG, Graph, images, operators, same_numbers
 
 __all__ = ["same_numbers"]
@@ -35,7 +35,7 @@ def check(g: Graph, end: str, x: Any, expected: set[str]) -> None:
     proto = g.made(end, TensorProto.FLOAT)
     model = load(proto)
     for n in (len(x), 1):
-        want, = ReferenceEvaluator(proto).run(None, {"x": x[:n]})
+        want, = reference(proto, {"x": x[:n]})
         np.testing.assert_allclose(model(x[:n])[0], want, rtol=1e-5,
                                    atol=1e-5 * abs(want).max())
     assert set(operators(model)) == expected
@@ -64,7 +64,7 @@ def test_several_layers_and_weights_of_uint8() -> None:
     end = layer(g, y, RNG.integers(-127, 128, (9, 7)).astype("i1"), np.float32(0.02), np.int8(0))
     proto = g.made(end, TensorProto.FLOAT)
     model, x = load(proto), images(6, 12)
-    want, = ReferenceEvaluator(proto).run(None, {"x": x})
+    want, = reference(proto, {"x": x})
     np.testing.assert_allclose(model(x)[0], want, rtol=0, atol=abs(want).max() / 100)
     assert operators(model).count("_contrib_dynamic_fully_connected") == 2
 
@@ -78,7 +78,7 @@ def test_sums_that_others_read() -> None:
                  f"{name}_zero")
     proto, x = g.made(end, TensorProto.INT32), images(2, 5, 12)
     model = load(proto)
-    np.testing.assert_array_equal(model(x)[0], ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    np.testing.assert_array_equal(model(x)[0], reference(proto, {"x": x})[0])
     names = [row.operator for plan in model._loaded.plans.values() for step in plan.steps
              for row in step.executor.explain().rows]  # type: ignore[union-attr]
     assert "_qlinear_fully_connected" in names
@@ -88,8 +88,8 @@ def test_what_is_no_such_layer() -> None:
     """Scales of other data, and a bias of another shape."""
     g = Graph(("n", 5, 12))
     names = []
-    for x in ("x", g.node("Neg", "x")):
-        names.append(g.node("DynamicQuantizeLinear", x))
+    for given in ("x", g.node("Neg", "x")):
+        names.append(g.node("DynamicQuantizeLinear", given))
         g.nodes[-1].output.extend([f"{names[-1]}_scale", f"{names[-1]}_zero"])
     weight = g.constant(RNG.integers(-127, 128, (12, 9)).astype("i1"))
     sums = g.node("Cast", g.node("MatMulInteger", names[0], weight, f"{names[0]}_zero"),
@@ -97,7 +97,7 @@ def test_what_is_no_such_layer() -> None:
     other = g.node("Mul", f"{names[1]}_scale", g.constant(np.float32(0.01)))
     end = g.node("Add", g.node("Mul", sums, other), g.constant(np.ones((5, 1), "f4")))
     proto, x = g.made(end, TensorProto.FLOAT), images(2, 5, 12)
-    want, = ReferenceEvaluator(proto).run(None, {"x": x})
+    want, = reference(proto, {"x": x})
     np.testing.assert_allclose(load(proto)(x)[0], want, rtol=1e-5)
 
 

@@ -105,9 +105,9 @@ def test_inputs_are_in_the_order_of_the_block_not_of_their_use(hybrid: bool,
             return F.broadcast_sub(F.broadcast_sub(second, first),
                                    F.sum(x, axis=1, keepdims=True))
 
-    net = Later()
+    net: mx.gluon.Block = Later()
     net.hybridize(hybrid)
-    given = [mx.nd.array(X), [mx.nd.array(X[:, :1] + 2), mx.nd.array(X[:, 2:4])]]
+    given: list[Any] = [mx.nd.array(X), [mx.nd.array(X[:, :1] + 2), mx.nd.array(X[:, 2:4])]]
     expected = net(*given).asnumpy()
     if not hybrid:
         net = Flat(Later())

@@ -77,7 +77,7 @@ def quantized(symbol: Any, way: str, data: Any) -> tuple[Any, dict[str, Any], di
                                   rng.normal(size=shape) / 4)
                 for name, shape in zip(names, given, strict=True) if name != "data"}
     make, options = WAYS[way]
-    return make(  # type: ignore[no-any-return]
+    return make(
         symbol, drawn(symbol.list_arguments(), shapes),
         drawn(symbol.list_auxiliary_states(), aux_shapes), label_names=None,
         quantize_mode="full", calib_mode="naive",

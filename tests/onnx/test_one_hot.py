@@ -57,6 +57,7 @@ def test_rows(kind: str, how: dict[str, Any]) -> None:
         run_thrice(model, {"x": given}, [expected(given)])
     assert "take" in operators(model)
     assert "FullyConnected" not in operators(model)
+    assert model._last is not None
     assert [type(step).__name__ for step in model._last.steps] == ["Segment"]
 
 

@@ -129,8 +129,8 @@ def test_no_elements() -> None:
 def test_shape_that_depends_on_data() -> None:
     model = loaded("g (float[N] x) => (float[M] y) { i = NonZero(x) axes = Constant<value_ints = "
                    "[0]>() row = Squeeze(i, axes) z = Gather(x, row) y = Exp(z) }")
-    for x in ([0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 0, 0], [1, 2, 3, 4]):
-        x = np.array(x, np.float32)
+    for numbers in ([0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 0, 0], [1, 2, 3, 4]):
+        x = np.array(numbers, np.float32)
         run_thrice(model, {"x": x}, [np.exp(x[x != 0])], rtol=1e-5)
     assert any(isinstance(step, HostStep) for step in steps_of(model))
 
@@ -300,7 +300,7 @@ def test_what_is_quantized_and_back_is_one_step(dtype: Any, axis: int | None, be
     scale = np.linspace(0.25, 0.5, n).astype(np.float32).reshape(() if axis is None else n)
     zero = rng.integers(1, 9, n).astype(dtype).reshape(scale.shape)
     node = helper.make_node
-    where = {} if axis is None else {"axis": axis}
+    where: dict[str, Any] = {} if axis is None else {"axis": axis}
     nodes = [node("Relu", ["x"], ["a"]) if behind else node("Identity", ["x"], ["a"]),
              node("QuantizeLinear", ["a", "scale", "zero"], ["q"], **where),
              node("DequantizeLinear", ["q", "scale", "zero"], ["y"], **where)]

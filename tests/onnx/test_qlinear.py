@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from onnx.reference import ReferenceEvaluator
 
 from ndarray_rt.errors import ModelFormatError
 from ndarray_rt.onnx import load
@@ -22,6 +21,8 @@ from tests.onnx.whole_graph import (
     run,
     same_numbers,
 )
+
+from .helpers import reference
 
 __all__ = ["same_numbers"]
 X = (0.02, 7, "int8")
@@ -63,7 +64,7 @@ def test_convolution(attrs: dict[str, Any], expected: set[str]) -> None:
         (bias * (scales * np.float32(X[0]))).astype("f4")), **attrs)
     proto = plain.made(plain.quantize(made, *Y), TensorProto.INT8)
     model, got = run(g.made(end, TensorProto.INT8), x)
-    near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    near(got, reference(proto, {"x": x})[0])
     assert {row for row in operators(model) if row != "_quantize_linear"} <= {
         *expected, "_fused_Convolution"}
 
@@ -94,7 +95,7 @@ def test_convolutions_in_int32() -> None:
                  g.constant(np.uint8(130)), pads=[1] * 4)
     proto = g.made(end, TensorProto.INT32)
     model, got = run(proto, x)
-    np.testing.assert_array_equal(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    np.testing.assert_array_equal(got, reference(proto, {"x": x})[0])
     assert set(operators(model)) == {"_quantize_linear", *CONV}
 
 
@@ -121,7 +122,7 @@ def quantized(make: Callable[[Graph, str], str], x: Array) -> Array:
     """What an operator on floats between gives."""
     g = Graph(("n", *x.shape[1:]))
     proto = g.made(g.quantize(make(g, g.through("x", *X)), *Y), TensorProto.INT8)
-    made: Array = ReferenceEvaluator(proto).run(None, {"x": x})[0]
+    made: Array = reference(proto, {"x": x})[0]
     return made
 
 
@@ -137,7 +138,7 @@ def test_single(name: str, attrs: dict[str, Any], expected: set[str]) -> None:
     plain = Graph(("n", 6, 9, 8))
     made = plain.quantize(plain.node(name, plain.through("x", *X), **attrs), 0.01, -20, "int8")
     proto = plain.made(made, TensorProto.INT8)
-    check(g, end, x, ReferenceEvaluator(proto).run(None, {"x": x})[0], expected)
+    check(g, end, x, reference(proto, {"x": x})[0], expected)
 
 
 @pytest.mark.parametrize(("name", "expected"), [
@@ -180,7 +181,7 @@ def test_maxima_of_whole_numbers() -> None:
     g, x = Graph(("n", 6, 9, 8)), images()
     end = g.node("MaxPool", g.quantize("x", *X), kernel_shape=[3, 3], pads=[1] * 4, strides=[2, 2])
     proto = g.made(end, TensorProto.INT8)
-    check(g, end, x, ReferenceEvaluator(proto).run(None, {"x": x})[0],
+    check(g, end, x, reference(proto, {"x": x})[0],
           {"_contrib_quantized_pooling"})
 
 
@@ -194,7 +195,7 @@ def test_images_of_whole_numbers() -> None:
     proto = g.made(end, TensorProto.INT8)
     x = RNG.integers(0, 256, (2, 6, 9, 8)).astype("u1")
     model, got = run(proto, x)
-    near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    near(got, reference(proto, {"x": x})[0])
     assert operators(model) == ["_qlinear_conv"]
 
 
@@ -228,7 +229,7 @@ def test_scales_below_0_turn_signs() -> None:
     g, x = Graph(("n", 6, 9, 8)), images()
     end = g.through("x", -0.02, 5, "int8")
     proto = g.made(end, TensorProto.FLOAT)
-    want, = ReferenceEvaluator(proto).run(None, {"x": x})
+    want, = reference(proto, {"x": x})
     np.testing.assert_allclose(load(proto)(x)[0], want, rtol=1e-6)
 
 

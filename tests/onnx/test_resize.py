@@ -11,10 +11,11 @@ import onnx.helper as make
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from onnx.reference import ReferenceEvaluator
 
 from ndarray_rt.errors import InputMismatch, ModelFormatError
 from ndarray_rt.onnx import load
+
+from .helpers import reference
 
 PLACES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
           "asymmetric", "tf_crop_and_resize")
@@ -104,7 +105,7 @@ def is_between(proto: Any, x: Any, wrong: Any) -> Any:
             tensor.CopyFrom(onnx.numpy_helper.from_array(region, "v1"))
     found = np.zeros(wrong.shape, bool)
     for places in np.indices(x.shape):
-        halves = [ReferenceEvaluator(each).run(None, {"x": places.astype(np.float64)})[0] * 2
+        halves = [reference(each, {"x": places.astype(np.float64)})[0] * 2
                   for each in (linear, exact)]
         low, high = np.minimum(*halves), np.maximum(*halves)
         found |= np.ceil(low - 1e-9) <= np.floor(high + 1e-9)
@@ -129,7 +130,7 @@ def test_as_the_reference(case: tuple[Any, Any, dict[str, Any], int]) -> None:
     assume(shortest > 0)
     # of one place the definition says 0, and the reference what it says of others
     assume(where != "pytorch_half_pixel" or shortest > 1)
-    expected = ReferenceEvaluator(proto).run(None, {"x": x})[0]
+    expected = reference(proto, {"x": x})[0]
     # it computes weights of the cubic mode in float32
     atol = 1e-3 if how["mode"] == "cubic" else 1e-4
     model = load(proto)
@@ -140,7 +141,7 @@ def test_as_the_reference(case: tuple[Any, Any, dict[str, Any], int]) -> None:
         if x.dtype.kind != "f" and how["mode"] != "nearest":
             # whole numbers are rounded: to another one only from the middle between two
             proto.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
-            before = ReferenceEvaluator(proto).run(None, {"x": x.astype(np.float64)})[0]
+            before = reference(proto, {"x": x.astype(np.float64)})[0]
             wrong &= (np.abs(before - np.floor(before) - 0.5) > atol) | (
                 np.abs(found.astype(int) - expected) > 1)
         assert not wrong.any() or is_between(proto, x, wrong)[wrong].all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,10 @@ def _read(path: Path, info: Any) -> Any:
     proto = {"tensor_type": onnx.TensorProto, "sequence_type": onnx.SequenceProto,
              "optional_type": onnx.OptionalProto}[kind]()
     proto.ParseFromString(path.read_bytes())
-    read = {"tensor_type": onnx.numpy_helper.to_array, "sequence_type": onnx.numpy_helper.to_list,
-            "optional_type": onnx.numpy_helper.to_optional}[kind]
-    return read(proto)
+    readers: dict[str, Callable[[Any], Any]] = {
+        "tensor_type": onnx.numpy_helper.to_array, "sequence_type": onnx.numpy_helper.to_list,
+        "optional_type": onnx.numpy_helper.to_optional}
+    return readers[kind](proto)
 
 
 def model_of(case: Any) -> Any:

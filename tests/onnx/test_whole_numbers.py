@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 import ndarray_rt as mx
 from ndarray_rt.onnx import load
@@ -22,6 +21,8 @@ from tests.onnx.whole_graph import (
     same_numbers,
 )
 
+from .helpers import reference
+
 
 def check(graph: Graph, end: str, expected: set[str], x: Array, kind: str = "int8") -> None:
     """The model's whole numbers are those of ONNX's reference, computed by these operators
@@ -29,7 +30,7 @@ def check(graph: Graph, end: str, expected: set[str], x: Array, kind: str = "int
     code = TensorProto.INT8 if kind == "int8" else TensorProto.UINT8
     proto = graph.made(end, code)
     model, got = run(proto, x)
-    near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    near(got, reference(proto, {"x": x})[0])
     assert set(operators(model)) == {"_quantize_linear", *expected}
 
 
@@ -95,7 +96,7 @@ def test_weights_of_uint8(zero: int) -> None:
         check(g, end, {"_qlinear_conv"}, images(), "uint8")
         return
     model, got = run(g.made(end, TensorProto.UINT8), x := images())
-    near(got, ReferenceEvaluator(g.made(end, TensorProto.UINT8)).run(None, {"x": x})[0])
+    near(got, reference(g.made(end, TensorProto.UINT8), {"x": x})[0])
     assert "_qlinear_conv" not in operators(model)
 
 
@@ -141,7 +142,7 @@ def test_floats_behind_a_layer() -> None:
                g.constant(RNG.standard_normal(9).astype("f4")), transB=1)
     proto = g.made(y, TensorProto.FLOAT)
     model, got = run(proto, x := images(20, 12))
-    np.testing.assert_allclose(got, ReferenceEvaluator(proto).run(None, {"x": x})[0], rtol=1e-5,
+    np.testing.assert_allclose(got, reference(proto, {"x": x})[0], rtol=1e-5,
                                atol=1e-5)
     assert set(operators(model)) == {"_quantize_linear", "_qlinear_fully_connected",
                                      "broadcast_add"}
@@ -184,7 +185,7 @@ def test_averages(op: str, attrs: dict[str, Any], zero: int, scale: float, kind:
     proto = g.made(end, TensorProto.INT8 if kind == "int8" else TensorProto.UINT8)
     model, got = run(proto, x)
     # averages of an even number often lie between two steps
-    apart = np.abs(got.astype(int) - ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    apart = np.abs(got.astype(int) - reference(proto, {"x": x})[0])
     assert apart.max() <= 1
     assert (apart > 0).mean() < 0.2
     assert got.std() > 3
@@ -200,7 +201,7 @@ def test_what_has_no_form_stays_on_floats(attrs: dict[str, Any]) -> None:
                **attrs)
     proto = g.made(g.quantize(y, 0.05, 128, "uint8"), TensorProto.UINT8)
     model, got = run(proto, x := images())
-    near(got, ReferenceEvaluator(proto).run(None, {"x": x})[0])
+    near(got, reference(proto, {"x": x})[0])
     assert "_qlinear_conv" not in operators(model)
 
 
@@ -213,7 +214,7 @@ def test_values_that_others_read() -> None:
     proto = g.made(q, TensorProto.UINT8)
     proto.graph.output.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, None))
     x = images()
-    want = ReferenceEvaluator(proto).run(None, {"x": x})
+    want = reference(proto, {"x": x})
     got = load(proto)(x)
     near(got[0], want[0])
     np.testing.assert_allclose(got[1], want[1], rtol=1e-5, atol=1e-5)
@@ -235,7 +236,7 @@ def test_other_batches_share_weights() -> None:
     model = load(proto)
     for n in (1, 3, 1):
         x = images(n, 6, 9, 8)
-        near(model(x)[0], ReferenceEvaluator(proto).run(None, {"x": x})[0])
+        near(model(x)[0], reference(proto, {"x": x})[0])
     assert model._loaded.constants.count == 4
 
 

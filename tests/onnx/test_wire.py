@@ -86,7 +86,8 @@ def with_tensors(**more: Any) -> Any:
                     onnx.numpy_helper.to_array(plain_tensor), name)
             plain_tensor.name = name
             proto.graph.initializer.append(plain_tensor)
-    proto.graph.initializer.append(onnx.helper.make_tensor("s", 8, (2,), [b"a", b"\xff"]))
+    strings: list[Any] = [b"a", b"\xff"]
+    proto.graph.initializer.append(onnx.helper.make_tensor("s", 8, (2,), strings))
     proto.graph.node.append(onnx.helper.make_node("Constant", [], ["c"], "c", **more))
     return proto
 

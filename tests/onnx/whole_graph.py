@@ -12,7 +12,7 @@ from ndarray_rt.onnx import Model, load
 from ndarray_rt.onnx.plan import Segment
 
 Array = np.ndarray[Any, np.dtype[Any]]
-KINDS = {"int8": np.int8, "uint8": np.uint8}
+KINDS: dict[str, type[Any]] = {"int8": np.int8, "uint8": np.uint8}
 RNG = np.random.default_rng(5)
 _START = RNG.bit_generator.state
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from tests.native.helpers import kernel
 EPS = 1e-5
 RNG = np.random.default_rng(3)
 SHAPES = [(4, 64, 20, 20), (2, 20, 3, 3), (2, 3, 7), (32, 5), (3, 17, 4, 5, 6), (2, 19, 9, 9)]
-OPERATORS = {"BatchNorm": nd.BatchNorm, "BatchNormWithReLU": nd.contrib.BatchNormWithReLU,
-             "SyncBatchNorm": nd.contrib.SyncBatchNorm}
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "BatchNorm": nd.BatchNorm, "BatchNormWithReLU": nd.contrib.BatchNormWithReLU,
+    "SyncBatchNorm": nd.contrib.SyncBatchNorm}
 
 
 def far(shape: tuple[int, ...], mean: float) -> Any:

@@ -110,7 +110,8 @@ def test_as_mxnets_programs_spell_it() -> None:
     x = mx.nd.zeros((2,), dtype=dtype)
     assert x.dtype == mx.nd.zeros((2,), dtype="bfloat16").dtype
     assert mx.nd.amp_cast(x + 1.5, dtype=dtype).astype("float32").asnumpy().tolist() == [1.5, 1.5]
-    assert mx.sym.amp_cast(mx.sym.var("x"), dtype=dtype).infer_type(x="float32")[1] == [x.dtype]
+    outputs: Any = mx.sym.amp_cast(mx.sym.var("x"), dtype=dtype).infer_type(x="float32")[1]
+    assert outputs == [x.dtype]
 
 
 def test_places_in_it() -> None:

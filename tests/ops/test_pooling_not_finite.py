@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,7 @@ from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.pool import lost_maxima, max_pool
 from tests.cases.pooling import outputs
-from tests.native.helpers import kernel, run_kernel
+from tests.native.helpers import kernel, over_arrays, run_kernel
 
 INF, NAN = np.inf, np.nan
 LOWEST = float(np.finfo(np.float32).min)
@@ -45,15 +45,16 @@ def by_hand(x: Any, dy: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     y, dx = np.full(dy.shape, LOWEST, x.dtype), np.zeros(x.shape, dy.dtype)
     for n, c in product(*map(range, x.shape[:2])):
         for at, met in starts(x.shape[2:], params):
-            seen = [x[(n, c, *place)] for place in met]
+            image, slope = x[n, c], dx[n, c]
+            seen = [image[place] for place in met]
             numbers = [value for value in seen if not np.isnan(value)]
             if not seen:
                 continue
             best = max(numbers) if numbers else NAN
             found = next(i for i, value in enumerate(seen)
                          if value == best or (np.isnan(best) and np.isnan(value)))
-            y[(n, c, *at)] = best
-            dx[(n, c, *met[found])] += dy[(n, c, *at)]
+            y[n, c][at] = best
+            slope[met[found]] += dy[n, c][at]
     return y, dx
 
 
@@ -70,10 +71,13 @@ def last(array: Any) -> Any:
 
 def answers(x: Any, dy: Any, params: dict[str, Any], memory: str) -> Iterator[tuple[str, Any, Any]]:
     """What each way of running gives: (name, output, gradient)."""
-    more, turn, back = {}, lambda a: a, lambda a: a
-    if memory == "NHWC":
-        more = {"layout": {3: "NWC", 4: "NHWC", 5: "NDHWC"}[x.ndim]}
-        turn, back = last, lambda a: np.moveaxis(a, -1, 1)
+    more = {"layout": {3: "NWC", 4: "NHWC", 5: "NDHWC"}[x.ndim]} if memory == "NHWC" else {}
+
+    def turn(a: Any) -> Any:
+        return last(a) if more else a
+
+    def back(a: Any) -> Any:
+        return np.moveaxis(a, -1, 1) if more else a
 
     def made() -> Any:
         array = nd.array(turn(x))
@@ -170,10 +174,12 @@ def test_functions_behind(function: str) -> None:
     """Fused into pooling, what is made of infinite maxima is what the function makes of them."""
     x = np.where(RNG.random((2, 16, 8, 8)) < 0.2, 3.0, -INF).astype(np.float32)
     x[:, 5:] = LOWEST
-    make = {"relu": mx.sym.relu, "tanh": mx.sym.tanh, "negative": lambda y: y * -2 + 1,
-            "clip": lambda y: mx.sym.clip(y, a_min=-9, a_max=2), "sqrt": mx.sym.abs,
-            "softplus": lambda y: mx.sym.Activation(y, act_type="softrelu")}[function]
-    symbol = make(mx.sym.Pooling(mx.sym.var("x"), kernel=(2, 2), stride=(2, 2), pool_type="max"))
+    functions: dict[str, Callable[..., Any]] = {
+        "relu": mx.sym.relu, "tanh": mx.sym.tanh, "negative": lambda y: y * -2 + 1,
+        "clip": lambda y: mx.sym.clip(y, a_min=-9, a_max=2), "sqrt": mx.sym.abs,
+        "softplus": lambda y: mx.sym.Activation(y, act_type="softrelu")}
+    pooled = mx.sym.Pooling(mx.sym.var("x"), kernel=(2, 2), stride=(2, 2), pool_type="max")
+    symbol = functions[function](pooled)
     bound = symbol.bind(mx.cpu(), {"x": nd.array(x)}, grad_req="null")
     got = [bound.forward()[0].asnumpy() for _ in range(3)]
     with config.override(NDRT_ONEDNN=False), warnings.catch_warnings():
@@ -192,7 +198,7 @@ def test_kernel(nthreads: int) -> None:
     out, places = np.full((3, 1, 100, 100, 16), LOWEST, np.float32), np.zeros(3 * 160000, np.uint8)
     out[1] = 5
     places[:] = 7
-    run_kernel(lost_maxima(
+    run_kernel(over_arrays(lost_maxima)(
         out=out, data=x, places=places, outer=3, lanes=16, sides=(1, 200, 200),
         windows=(1, 100, 100), kernel=(1, 3, 3), stride=(1, 2, 2), pad=(0, 1, 1),
         places_dtype=lib.NDRT_U8), nthreads)
@@ -229,10 +235,10 @@ def test_pooling_kernel(data: st.DataObject) -> None:
     want = np.where(want > high, high, want)
     for nthreads in (1, 3):
         out = np.full((2, *made[2:], lanes), 77, np.float32)
-        run_kernel(max_pool(
+        run_kernel(over_arrays(max_pool)(
             out=out, data=last(x), outer=2, lanes=lanes, sides=(1, *sides), windows=(1, *made[2:]),
-            kernel=(1, *window), stride=(1, stride, stride), pad=(0, *pad), low=low, high=high),
-            nthreads)
+            kernel=(1, *window), stride=(1, stride, stride), pad=(0, *pad), low=low,
+            high=high), nthreads)
         np.testing.assert_array_equal(np.moveaxis(out, -1, 1), want)
 
 

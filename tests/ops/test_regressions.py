@@ -147,8 +147,10 @@ def test_gradient_of_global_max_pooling_without_elements(shape: tuple[int, ...])
 def test_views_of_more_than_12_dims_are_refused() -> None:
     """Exports have room for 12."""
     x = mx.nd.ones((2, 3))
-    for make in (lambda: x.reshape((1,) * 11 + (2, 3)), lambda: x[(None,) * 11],
-                 lambda: x.reshape((1,) * 18 + (2, 3))):
+    makes: list[Callable[[], Any]] = [
+        lambda: x.reshape((1,) * 11 + (2, 3)), lambda: x[(None,) * 11],
+        lambda: x.reshape((1,) * 18 + (2, 3))]
+    for make in makes:
         with pytest.raises(ShapeError, match="expected at most 12"):
             make()
 
@@ -198,7 +200,7 @@ def test_thresholds_of_boxes_have_single_precision() -> None:
             made = mx.nd.contrib.MultiBoxDetection(*map(mx.nd.array, (prob, shifts, anchors)),
                                                    nms_threshold=1e-300)
         found.append(made.asnumpy())
-    np.testing.assert_allclose(*found, rtol=1e-6)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
 def test_wrong_counts_of_parts_and_classes_are_refused() -> None:
@@ -253,7 +255,7 @@ def test_softmax_output_goes_over_a_sample_in_inference_as_in_training(
 @pytest.mark.parametrize(("given", "size"), [
     ({"scale_height": 2}, (4, 1)), ({"scale_width": 2}, (1, 6)), ({"height": 4, "scale_width": 2},
                                                                  (4, 6))])
-def test_bilinear_resize_takes_one_scale(given: dict[str, float], size: tuple[int, int]) -> None:
+def test_bilinear_resize_takes_one_scale(given: dict[str, Any], size: tuple[int, int]) -> None:
     made = mx.nd.contrib.BilinearResize2D(mx.nd.ones((1, 2, 2, 3)), **given)
     assert made.shape == (1, 2, *size)
     assert (made.asnumpy() == 1).all()

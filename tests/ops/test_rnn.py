@@ -49,7 +49,7 @@ def test_equals_mxnet(name: str, native: bool) -> None:
     arrays = [mx.nd.array(value) for value in CONFIGS.inputs(params)]
     for array in arrays:
         array.attach_grad()
-    inputs = dict(zip(("data", "parameters", "state"), arrays, strict=False))
+    inputs: dict[str, Any] = dict(zip(("data", "parameters", "state"), arrays, strict=False))
     rest = ["state_cell"] if params["mode"] == "lstm" else []
     inputs |= dict(zip([*rest, "sequence_length"], arrays[3:], strict=False))
     with config.override(NDRT_ONEDNN=native), mx.autograd.record():
@@ -141,7 +141,8 @@ def test_steady_runs_convert_nothing(batch: int) -> None:
 
 def test_dropout_between_layers() -> None:
     """Between layers, in training only; the last layer's outputs and all states are whole."""
-    params = {"mode": "rnn_relu", "num_layers": 2, "state_size": 8, "state_outputs": True}
+    params: dict[str, Any] = {"mode": "rnn_relu", "num_layers": 2, "state_size": 8,
+                              "state_outputs": True}
     rng = np.random.default_rng(1)
     size = 8 * (8 + 8 + 2) * 2
     x, w, h = (mx.nd.array(rng.uniform(0.01, 0.1, s)) for s in ((5, 4, 8), size, (2, 4, 8)))
@@ -167,7 +168,8 @@ def test_dropout_between_layers() -> None:
 
 def test_gradient_with_dropout() -> None:
     """The gradient goes by the mask that forward drew, natively and in NumPy."""
-    params = {"mode": "lstm", "num_layers": 3, "state_size": 6, "bidirectional": True, "p": 0.4}
+    params: dict[str, Any] = {"mode": "lstm", "num_layers": 3, "state_size": 6,
+                              "bidirectional": True, "p": 0.4}
     rng = np.random.default_rng(2)
     size = 2 * 24 * ((5 + 8) + 2 * (12 + 8))
     values = [rng.uniform(-0.5, 0.5, s) for s in ((4, 3, 5), size, (6, 3, 6), (6, 3, 6))]
@@ -257,7 +259,7 @@ def test_lengths_by_position() -> None:
 def test_each_sequence_ends_where_it_says(mode: str, native: bool) -> None:
     """A batch of sequences is what each of them gives alone, whatever stands behind its end."""
     rng = np.random.default_rng(3)
-    params = {"mode": mode, "num_layers": 2, "state_size": 6, "bidirectional": True,
+    params: dict[str, Any] = {"mode": mode, "num_layers": 2, "state_size": 6, "bidirectional": True,
               "state_outputs": True}
     lengths = [4, 1, 3]
     made = CONFIGS.inputs({"mode": mode, "num_layers": 2, "bidirectional": True})
@@ -272,7 +274,7 @@ def test_each_sequence_ends_where_it_says(mode: str, native: bool) -> None:
     heads = [rng.uniform(-1, 1, (4, 3, 12)), *[rng.uniform(-1, 1, (4, 3, 6)) for _ in states]]
     with config.override(NDRT_ONEDNN=native):
         with mx.autograd.record():
-            got = mx.nd.RNN(*together, mx.nd.array(lengths, dtype="int32"),
+            got = mx.nd.RNN(*[*together, mx.nd.array(lengths, dtype="int32")],
                             use_sequence_length=True, **params)
         mx.autograd.backward(got, [mx.nd.array(head) for head in heads])
         assert not got[0].asnumpy()[1:, 1].any()
@@ -298,10 +300,10 @@ def test_each_sequence_ends_where_it_says(mode: str, native: bool) -> None:
 
 def test_lengths_beyond_the_steps_count_as_all() -> None:
     data, *rest = (mx.nd.array(value) for value in CONFIGS.inputs(CONFIGS.CONFIGS["gru_1"]))
-    params = {"mode": "gru", "num_layers": 1, "state_size": 6}
+    params: dict[str, Any] = {"mode": "gru", "num_layers": 1, "state_size": 6}
     whole = mx.nd.RNN(data, *rest, **params).asnumpy()
     lengths = mx.nd.array([1e30, float("nan"), -3.0])
-    got = mx.nd.RNN(data, *rest, lengths, use_sequence_length=True, **params).asnumpy()
+    got = mx.nd.RNN(data, *[*rest, lengths], use_sequence_length=True, **params).asnumpy()
     np.testing.assert_allclose(got[:, 0], whole[:, 0], rtol=1e-5)
     assert not got[:, 1:].any()
 
@@ -310,8 +312,9 @@ def test_cells_of_nan_are_clipped_where_wanted() -> None:
     """Else NaN stays in the state."""
     arrays = [mx.nd.array(value) for value in CONFIGS.inputs(CONFIGS.CONFIGS["clipped"])]
     arrays[3][0, 1, 2] = float("nan")
-    params = {"mode": "lstm", "num_layers": 1, "state_size": 6, "state_outputs": True,
-              "lstm_state_clip_min": -0.5, "lstm_state_clip_max": 0.25}
+    params: dict[str, Any] = {
+        "mode": "lstm", "num_layers": 1, "state_size": 6, "state_outputs": True,
+        "lstm_state_clip_min": -0.5, "lstm_state_clip_max": 0.25}
     cell = mx.nd.RNN(*arrays, **params)[2].asnumpy()
     assert np.isnan(cell[0, 1]).all()
     assert not np.isnan(cell[0, [0, 2]]).any()

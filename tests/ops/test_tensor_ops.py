@@ -199,7 +199,8 @@ def test_identities_in_place(op: str, params: dict[str, Any], shape: tuple[int, 
 ])
 def test_places_that_a_dtype_does_not_hold(op: str, dtype: str, length: int, native: bool) -> None:
     """They are refused, and the last one that it holds is right."""
-    order = {"topk": {"dtype": dtype}, "argsort": {"dtype": dtype, "is_ascend": False}}
+    order: dict[str, dict[str, Any]] = {
+        "topk": {"dtype": dtype}, "argsort": {"dtype": dtype, "is_ascend": False}}
     if op == "argsort" and dtype == "int8":
         pytest.skip("int8 is no dtype of places")
     at_end = np.zeros(length, dtype)

@@ -107,7 +107,7 @@ def test_a_view_is_read_and_written(dtype: str) -> None:
 @over_halves
 def test_layouts_are_kept_between_operators(dtype: str) -> None:
     (x, w), (x32, w32) = drawn([IMAGE, (32, 6, 3, 3)], dtype)
-    args = {"kernel": (3, 3), "num_filter": 32, "no_bias": True}
+    args: dict[str, Any] = {"kernel": (3, 3), "num_filter": 32, "no_bias": True}
     y, y32 = mx.nd.Convolution(x, w, **args), mx.nd.Convolution(x32, w32, **args)
     assert y.layout == y32.layout
     z = mx.nd.Pooling(y, kernel=(2, 2), pool_type="max")

@@ -11,9 +11,7 @@ STEPS = 20
 SHAPES = ((4, 5), (4, 1), (5, 3))
 NAMES = {0: "a_weight", 1: "a_bias", 2: "b_gamma"}
 
-# (optimizer, its parameters, dtype of the weights)
-CASES: list[tuple[str, dict[str, Any], str]] = [
-    (name, params, "float32") for name, params in [
+PLAIN: list[tuple[str, dict[str, Any]]] = [
         ("sgd", {}), ("sgd", {"momentum": 0.9}),
         ("sgd", {"momentum": 0.9, "clip_gradient": 0.3, "wd": 0.01}), ("ccsgd", {}),
         ("nag", {}), ("nag", {"momentum": 0.9, "clip_gradient": 0.5}),
@@ -32,10 +30,14 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         ("lamb", {"lower_bound": 0.1, "upper_bound": 2.0, "wd": 0.01}),
         ("lamb", {"bias_correction": False}), ("test", {}), ("groupadagrad", {}),
         ("sgd", {"momentum": 0.9, "schedule": True}), ("adam", {"schedule": True}),
-        ("lars", {"momentum": 0.9, "schedule": True})]] + [
-    (name, {**params, "multi_precision": True}, "float16") for name, params in [
-        ("sgd", {}), ("sgd", {"momentum": 0.9}), ("nag", {"momentum": 0.9}), ("adam", {}),
-        ("lamb", {"wd": 0.01})]]
+        ("lars", {"momentum": 0.9, "schedule": True})]
+HALF: list[tuple[str, dict[str, Any]]] = [
+    ("sgd", {}), ("sgd", {"momentum": 0.9}), ("nag", {"momentum": 0.9}), ("adam", {}),
+    ("lamb", {"wd": 0.01})]
+# (optimizer, its parameters, dtype of the weights)
+CASES: list[tuple[str, dict[str, Any], str]] = [
+    *((name, params, "float32") for name, params in PLAIN),
+    *((name, {**params, "multi_precision": True}, "float16") for name, params in HALF)]
 
 # the momentum is corrected at the call that sees the new rate: by weights one by one the first one
 DEPENDS_ON_CALLS = [case for case in CASES if case[0] == "lars" and "schedule" in case[1]]

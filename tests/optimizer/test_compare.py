@@ -21,7 +21,7 @@ class Slow(mx.optimizer.SGD):
 
 
 def test_equal_steps() -> None:
-    options = {"learning_rate": 0.1, "wd": 0.01, "rescale_grad": 0.5}
+    options: dict[str, Any] = {"learning_rate": 0.1, "wd": 0.01, "rescale_grad": 0.5}
     compare_optimizer(Slow(**options), mx.optimizer.SGD(**options), (3, 4), "float32")
     compare_optimizer(mx.optimizer.SGD(**options), mx.optimizer.SGD(**options),
                       [(3, 4), (5,)], "float32", ntensors=2)

@@ -165,7 +165,7 @@ def test_adamw_is_its_formula() -> None:
     for t in range(1, 6):
         updater(0, mx.nd.array(grad), weight)
         # the operator's decays are float32
-        beta1, beta2 = np.float32([0.9, 0.999]).astype("float64")
+        beta1, beta2 = np.array([0.9, 0.999], "float32").astype("float64")
         mean = beta1 * mean + (1 - beta1) * grad
         variance = beta2 * variance + (1 - beta2) * grad**2
         direction = (mean / (1 - 0.9**t)) / np.sqrt(variance / (1 - 0.999**t))

@@ -33,7 +33,7 @@ from ndarray_rt.testing.case import GROUPED_LAYOUTS, LAYOUTS, WEIGHT_LAYOUTS
 from ndarray_rt.testing.compare import assert_close
 from ndarray_rt.testing.conditioning import rounding, unsafe_kink
 from ndarray_rt.testing.memory_kinds import Made, make, possible
-from ndarray_rt.testing.naive import NaiveExecutor
+from ndarray_rt.testing.naive import NaiveExecutor, from_numpy_copy
 from ndarray_rt.testing.random_graphs import (
     JITTERED,
     ROUNDING,
@@ -41,7 +41,6 @@ from ndarray_rt.testing.random_graphs import (
     RandomGraph,
     Result,
     Tolerances,
-    from_numpy_copy,
     read,
 )
 

@@ -12,7 +12,8 @@ from ndarray_rt.imperative.invoke import invoke_params
 from ndarray_rt.imperative.tape import entry_of
 from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.symbol.node import Entry, topological
-from ndarray_rt.testing.random_graphs import RandomGraph, Result, from_numpy_copy, read
+from ndarray_rt.testing.naive import from_numpy_copy
+from ndarray_rt.testing.random_graphs import RandomGraph, Result, read
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,6 +52,7 @@ class ImperativeGraph:
                 given = self.args if node.name in self.args else self.aux
                 values[Entry(node, 0)] = given[node.name]
                 continue
+            assert node.params is not None
             made = invoke_params(node.op, node.params, [values[e] for e in node.inputs])
             made = made if isinstance(made, list) else [made]
             values.update(zip(node.outputs, made, strict=False))

@@ -31,7 +31,7 @@ from ndarray_rt.capture.recipe import Recipe
 from ndarray_rt.capture.replay import Guards, Replay
 from ndarray_rt.errors import OutOfMemory, Unsupported
 from ndarray_rt.executor.program.prologue import Prologue
-from ndarray_rt.native import ffi
+from ndarray_rt.native import ffi, lib
 from ndarray_rt.op import dispatch
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.ops.tensor import concat, joins
@@ -105,10 +105,10 @@ def readers_in_the_way(patch: Patch) -> None:
 def no_version(patch: Patch) -> None:
     def place(chunk: Any, data: Any, special: int) -> None:
         chunk.data, chunk.layout = data, special
-    patch.setattr(chunk_module, "lib", _Without(chunk_module.lib, "ndrt_chunk_place", place))
+    patch.setattr(chunk_module, "lib", _Without(lib, "ndrt_chunk_place", place))
 
 
-def _captured_without(patch: Patch, **others: object) -> None:
+def _captured_without(patch: Patch, **others: Any) -> None:
     """Recorded runs that watch other things than they should."""
     begin = Replay.__init__
 

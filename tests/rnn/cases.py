@@ -41,8 +41,8 @@ CELLS: dict[str, Any] = {
                                               activation="tanh"),
     "conv_gru": lambda rnn: rnn.ConvGRUCell(IMAGE, 4, h2h_kernel=(3, 5), h2h_dilate=(2, 1)),
 }
-UNROLLED = {"merged": {"merge_outputs": True, "layout": "TNC"}, "steps": {"merge_outputs": False},
-            "free": {}}
+UNROLLED: dict[str, Any] = {"merged": {"merge_outputs": True, "layout": "TNC"},
+                            "steps": {"merge_outputs": False}, "free": {}}
 LENGTH = 3
 
 

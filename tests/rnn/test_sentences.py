@@ -39,7 +39,7 @@ def test_labels_are_the_words_that_follow(layout: str) -> None:
     assert source.provide_data[0].shape == (4, 4)
     orders = []
     for _ in range(2):
-        seen = []
+        seen: list[tuple[int, ...]] = []
         for batch in source:
             data, label = (x.asnumpy() if layout == "NT" else x.asnumpy().T
                            for x in (batch.data[0], batch.label[0]))

@@ -138,6 +138,7 @@ def test_reorder_and_back(tag: str, stream: Stream) -> None:
     array._chunk.reorder(tagged_desc(F32, SHAPE, tag), stream)
     assert array._chunk.version > version
     assert array.is_special
+    assert array._chunk.mkl_mem is not None
     assert array._chunk.nbytes >= array._chunk.mkl_mem.nbytes
     assert peek(array).tobytes() == value.tobytes()
     assert_padding_zero(array._chunk, tag)
@@ -155,6 +156,7 @@ def test_weights_become_grouped(stream: Stream) -> None:
     array, value = filled((8, 4, 3, 3), stream)
     grouped = tagged_desc(F32, (2, 4, 4, 3, 3), "aBCde8c8b")
     array._chunk.reorder(grouped, stream)
+    assert array._chunk.mkl_mem is not None
     assert array._chunk.mkl_mem.ndims == 5
     assert grouped.is_padded
     assert read_numpy(array, stream).tobytes() == value.tobytes()

@@ -101,7 +101,8 @@ def test_release_takes_no_lock_and_acts_at_the_next_use() -> None:
 
 
 def test_many_threads_keep_one() -> None:
-    cache, got = PrimCache(), []
+    cache = PrimCache()
+    got: list[object] = []
 
     def work() -> None:
         got.extend(get(cache, "s", n % 7, n % 3, object) for n in range(500))

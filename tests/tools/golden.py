@@ -6,8 +6,9 @@ import contextlib
 import io
 from typing import Any
 
-SHAPES = {"layers": {"data": (1, 3, 28)}, "branches": {"data": (2, 4, 8, 8)},
-          "several outputs": {"data": (2, 4, 8, 8)}}
+SHAPES: dict[str, dict[str, Any]] = {
+    "layers": {"data": (1, 3, 28)}, "branches": {"data": (2, 4, 8, 8)},
+    "several outputs": {"data": (2, 4, 8, 8)}}
 
 
 def graphs(mx: Any) -> dict[str, Any]:

@@ -148,7 +148,8 @@ def parameters_of(found: Callable[..., Any]) -> tuple[tuple[Parameter, ...], fro
     if found is object.__init__:
         return (("self", ""),), frozenset()
     signature = inspect.signature(found)
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    stars: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*",
+                                inspect.Parameter.VAR_KEYWORD: "**"}
     made, keywords = [], set()
     for p in signature.parameters.values():
         default = "" if p.default is inspect.Parameter.empty else default_text(p.default)

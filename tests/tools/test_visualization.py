@@ -58,7 +58,7 @@ def test_without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_arguments() -> None:
     x = mx.sym.Variable("x")
     with pytest.raises(TypeMismatch, match="print_summary: symbol is 3"):
-        mx.viz.print_summary(3)  # type: ignore[arg-type]
+        mx.viz.print_summary(3)
     with pytest.raises(ParameterError, match="layouts needs shape"):
         mx.viz.print_summary(x, layouts=True)
     with pytest.raises(ParameterError, match="2 numbers"):

@@ -22,7 +22,7 @@ CELLS: list[dict[str, Any]] = [
 
 def bound(params: dict[str, Any], grad_req: str = "write") -> Any:
     names = ["data", "parameters", "state"] + ["state_cell"] * (params["mode"] == "lstm")
-    arguments = {name: mx.sym.var(name) for name in names}
+    arguments: dict[str, Any] = {name: mx.sym.var(name) for name in names}
     if params.get("use_sequence_length"):
         arguments["sequence_length"] = mx.sym.var("lengths")
     net = mx.sym.RNN(**arguments, state_size=SIZE, num_layers=2, name="rnn", **params)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -136,18 +138,25 @@ def test_a_captured_step_runs_no_python_for_its_layers() -> None:
     assert len(entered[0]) < 20
 
 
+def seeded(executor: Any, *, with_backward: bool) -> None:
+    mx.random.seed(9)
+    executor.forward(is_train=True)
+    if with_backward:
+        executor.backward()
+
+
 def change_gradient(executor: Any) -> None:
     executor.grad_dict["conv1_weight"]._chunk.reorder(
         tagged_desc(np.dtype("f4"), (20, 20, 3, 3), "acdb"), Stream())
 
 
-CHANGES = {
+CHANGES: dict[str, Callable[[Any], object]] = {
     "a weight is written to": lambda e: e.arg_dict["conv0_weight"].__imul__(0.5),
     "a gradient changes its layout": change_gradient,
     "threads": lambda e: mx.set_num_threads(3 - mx.get_num_threads()),
     "inference": lambda e: e.forward(),
-    "a step of its own": lambda e: (mx.random.seed(9), e.forward(is_train=True), e.backward()),
-    "a forward alone": lambda e: (mx.random.seed(9), e.forward(is_train=True)),
+    "a step of its own": partial(seeded, with_backward=True),
+    "a forward alone": partial(seeded, with_backward=False),
     "a switch": lambda e: config.note_change(),
     "an output is read in part": lambda e: e.outputs[0][1].asnumpy(),
     "explain": lambda e: e.explain(is_train=True, repeat=1),

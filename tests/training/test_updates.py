@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ def test_changes_between_replays_are_seen() -> None:
     ours, naive = make(op), make(op)
     update = Update(op, ours, {"lr": 0.1, **OPTIMIZERS[op][1]}, LR_MULT, WD_MULT)
     layout = tagged_desc(np.dtype("f4"), SHAPES["conv_weight"], "aBcd16b")
-    changes = [
+    changes: list[Callable[[Any], object]] = [
         lambda t: t[0].weight.__setitem__(1, 2.0), lambda t: t[1].states[0].__imul__(2),
         lambda t: t[0].weight._chunk.reorder(layout, Stream()),
         lambda t: t[0].grad._chunk.reorder(layout, Stream()),

@@ -7,6 +7,7 @@ the files of older versions, what MXNet makes of them is written beside them.
 import json
 import pathlib
 import warnings
+from typing import Any
 
 import mxnet as mx
 import numpy as np
@@ -16,15 +17,15 @@ warnings.filterwarnings("ignore")
 HERE = pathlib.Path(__file__).parent
 
 
-def shapes(result):
+def shapes(result: Any) -> list[list[list[int]]]:
     return [[list(shape) for shape in part] for part in result]
 
 
-def types(result):
+def types(result: Any) -> list[list[str]]:
     return [[np.dtype(dtype).name for dtype in part] for part in result]
 
 
-def answers(symbol, known):
+def answers(symbol: Any, known: dict[str, tuple[int, ...]]) -> dict[str, Any]:
     internals = symbol.get_internals()
     return {
         "known": {name: list(shape) for name, shape in known.items()},
@@ -42,7 +43,7 @@ def answers(symbol, known):
     }
 
 
-def main():
+def main() -> None:
     for make in SYMBOLS:
         with mx.name.NameManager():
             symbol, known = make(mx)

@@ -3,17 +3,21 @@
 Each function takes the package (`mx`) and gives a symbol and the known shapes of its inputs.
 """
 
+from typing import Any
+
 import numpy as np
+
+Built = tuple[Any, dict[str, tuple[int, ...]]]
 
 
 class Constant:
     """Stands for an initializer: only its text is written into a symbol."""
 
-    def dumps(self):
+    def dumps(self) -> str:
         return '["constant", {"value": 0.5}]'
 
 
-def lenet(mx):
+def lenet(mx: Any) -> Built:
     sym = mx.sym
     data = sym.Variable("data")
     net = sym.Convolution(data, kernel=(5, 5), num_filter=20, name="conv1")
@@ -29,7 +33,7 @@ def lenet(mx):
     return sym.SoftmaxOutput(net, name="softmax"), {"data": (8, 1, 28, 28)}
 
 
-def residual_block(mx):
+def residual_block(mx: Any) -> Built:
     sym = mx.sym
     data = sym.Variable("data")
     with mx.name.Prefix("stage1_"):
@@ -48,7 +52,7 @@ def residual_block(mx):
     return sym.softmax(sym.FullyConnected(net, num_hidden=4)), {"data": (2, 3, 16, 16)}
 
 
-def arithmetic(mx):
+def arithmetic(mx: Any) -> Built:
     sym = mx.sym
     x, y = sym.var("x"), sym.var("y")
     z = (x + y) * 2 - y / (3 + x) ** 2
@@ -59,7 +63,7 @@ def arithmetic(mx):
     return z + sym.hypot(x, 3) + sym.hypot(x, y) + sym.pow(x, 2) + sym.pow(3, y), {"x": (2, 3)}
 
 
-def attributes(mx):
+def attributes(mx: Any) -> Built:
     sym = mx.sym
     with mx.AttrScope(ctx_group="dev1", __color__="red"):
         x = sym.Variable("x", shape=(0, 6), lr_mult=2.0, wd_mult=0.5, dtype="float32",
@@ -71,7 +75,7 @@ def attributes(mx):
     return sym.LeakyReLU(out, act_type="prelu", name="prelu"), {"x": (5, 6)}
 
 
-def outputs(mx):
+def outputs(mx: Any) -> Built:
     sym = mx.sym
     x = sym.var("x")
     parts = sym.SliceChannel(x, num_outputs=3, axis=1, name="parts")
@@ -81,7 +85,7 @@ def outputs(mx):
     return sym.Group([both[1], both[0], bn, x, joined]), {"x": (4, 6, 5)}
 
 
-def shared_statistics(mx):
+def shared_statistics(mx: Any) -> Built:
     sym = mx.sym
     data, gamma, beta = sym.var("data"), sym.var("gamma"), sym.var("beta")
     mean, var = sym.var("mean"), sym.var("var")
@@ -90,7 +94,7 @@ def shared_statistics(mx):
     return b, {"data": (2, 3, 4, 4)}
 
 
-def constants(mx):
+def constants(mx: Any) -> Built:
     sym = mx.sym
     x = sym.var("x")
     total = x + sym.zeros((2, 3)) + sym.ones(shape=(2, 3)) + sym.full((2, 3), 2)
@@ -98,7 +102,7 @@ def constants(mx):
     return sym.add_n(total, x, sym.BlockGrad(x), name="total"), {"x": (2, 3)}
 
 
-def mixed_precision(mx):
+def mixed_precision(mx: Any) -> Built:
     sym = mx.sym
     x = sym.var("x")
     half = sym.amp_cast(x, dtype="float16")

@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).parent
 DTYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]
 
 
-def main():
+def main() -> None:
     arrays = {"arg:weight": mx.nd.arange(6).reshape((2, 3)) / 4, "aux:mean": mx.nd.zeros((3,))}
     for dtype in DTYPES:
         arrays[dtype] = mx.nd.array(np.array([[1, 0, 3]]).astype(dtype), dtype=dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import mxnet as mx
 import numpy as np
@@ -11,7 +12,7 @@ from configs import CONFIGS, heads, inputs
 HERE = pathlib.Path(__file__).parent
 
 
-def numbers(config):
+def numbers(config: dict[str, Any]) -> dict[str, Any]:
     """Outputs with all states, and where MXNet has them gradients of all inputs."""
     arrays = [mx.nd.array(value) for value in inputs(config)]
     trains = "projection_size" not in config
@@ -26,7 +27,7 @@ def numbers(config):
     return found
 
 
-def lstm():
+def lstm() -> mx.sym.Symbol:
     """A symbol around an RNN, its parameters and its answer."""
     data = mx.sym.Variable("data")
     made = mx.sym.RNN(mx.sym.transpose(data, axes=(1, 0, 2)), mode="lstm", num_layers=2,
@@ -35,7 +36,7 @@ def lstm():
     return mx.sym.Group([scores, made[1], made[2]])
 
 
-def gluon():
+def gluon() -> tuple[mx.nd.NDArray, mx.nd.NDArray]:
     """gluon's own layer, which makes the vector of parameters from parts."""
     layer = mx.gluon.rnn.LSTM(6, 2, layout="NTC", bidirectional=True, prefix="lstm_")
     layer.initialize(mx.init.Uniform(1))
@@ -47,7 +48,7 @@ def gluon():
     return data, answer
 
 
-def main():
+def main() -> None:
     found = {f"{name}.{key}": value for name, config in CONFIGS.items()
              for key, value in numbers(config).items()}
     symbol = lstm()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,12 +49,17 @@ def test_take_filter_sample_and_transforms() -> None:
     assert list(whole.take(None)) == list(whole.take(9)) == list(range(6))
     assert list(whole.filter(lambda x: x % 2)) == [1, 3, 5]
     assert list(whole.sample(data.SequentialSampler(2, 3))) == [3, 4]
+    wrong: Any = [1]
     with pytest.raises(TypeError, match="Invalid sampler type"):
-        whole.sample([1])
-    calls = []
+        whole.sample(wrong)
+    calls: list[int] = []
+
+    def called(x: int) -> int:
+        calls.append(x)
+        return x + 1
     for lazy in (True, False):
         calls.clear()
-        made = whole.transform(lambda x: calls.append(x) or x + 1, lazy=lazy)
+        made = whole.transform(called, lazy=lazy)
         assert len(calls) == (0 if lazy else 6)
         assert [made[2], made[2]] == [3, 3]
     pairs = data.ArrayDataset([1, 2], [3, 4])

@@ -24,7 +24,7 @@ def of(dtype: str, array: Array = X) -> Array:
     return array._replace(dtype=dtype)
 
 
-BATCH = [
+BATCH: list[dict[str, Any]] = [
     {},
     {"fix_gamma": False},
     {"fix_gamma": False, "eps": 0.1, "momentum": 0.5},

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..call import Array, Call, Given
 
-ROIS = [[0, 1, 1, 5, 4], [1, 0.5, 2.25, 7.5, 6], [1, -3, -2, 2, 3], [0, 4, 4, 2, 2],
-        [0, 5, 3, 20, 12]]
+ROIS: list[list[float]] = [
+    [0, 1, 1, 5, 4], [1, 0.5, 2.25, 7.5, 6], [1, -3, -2, 2, 3], [0, 4, 4, 2, 2],
+    [0, 5, 3, 20, 12]]
 RIGHT = [roi for roi in ROIS if roi[3] > roi[1]]
 OUTSIDE = [[-1, 1, 1, 3, 3], [0, 30, 30, 40, 40], [1, 2.5, 3.5, 2.5, 3.5], [-0.5, 1, 1, 3, 3]]
 DATA = Array((2, 3, 7, 8))

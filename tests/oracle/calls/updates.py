@@ -18,7 +18,7 @@ def state(seed: int, dtype: str = "float32") -> Array:
 
 
 COMMON = {"lr": 0.125, "wd": 0.25, "rescale_grad": 0.5}
-CLIPS = ({}, {"clip_gradient": 0.25}, {"clip_gradient": 0.0})
+CLIPS: tuple[dict[str, Any], ...] = ({}, {"clip_gradient": 0.25}, {"clip_gradient": 0.0})
 # operator -> (states, parameters)
 RULES: dict[str, tuple[int, dict[str, Any]]] = {
     "sgd_update": (0, {}), "sgd_mom_update": (1, {"momentum": 0.75}),

@@ -1,5 +1,7 @@
 """What forked programs share: a network, its right numbers, and the work that a child must do."""
 
+from __future__ import annotations
+
 import faulthandler
 import os
 import signal
@@ -7,6 +9,8 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.testing  # by one thread only: another may fork meanwhile
@@ -23,11 +27,11 @@ net = mx.sym.Activation(mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), nu
                                            no_bias=True, name="conv"), act_type="relu")
 
 
-def convolution(w=W):
+def convolution(w: mx.nd.NDArray = W) -> mx.nd.NDArray:
     return mx.nd.Convolution(X, w, kernel=(3, 3), num_filter=16, no_bias=True)
 
 
-def windows(x):
+def windows(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     seen = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
     return np.einsum("ncyxij,ocij->noyx", seen, W.asnumpy())
 
@@ -35,17 +39,17 @@ def windows(x):
 RIGHT = windows(X.asnumpy())
 
 
-def check(got, wanted):
+def check(got: mx.nd.NDArray, wanted: np.ndarray[Any, Any]) -> None:
     np.testing.assert_allclose(got.asnumpy(), wanted, rtol=1e-3, atol=1e-3)
 
 
-def bind():
+def bind() -> mx.executor.Executor:
     executor = net.simple_bind(mx.cpu(), data=X.shape, grad_req="null")
     executor.copy_params_from({"conv_weight": W})
     return executor
 
 
-def gradient():
+def gradient() -> None:
     w = mx.nd.array(W.asnumpy())
     w.attach_grad()
     with mx.autograd.record():
@@ -55,7 +59,7 @@ def gradient():
     np.testing.assert_allclose(w.grad.asnumpy()[0], seen.sum((0, 2, 3)), rtol=1e-3, atol=1e-2)
 
 
-def work(executors=(), new=0):
+def work(executors: Sequence[mx.executor.Executor] = (), new: int = 0) -> None:
     """Operators, executors of before, new primitives, a gradient, a new executor."""
     check(convolution(), RIGHT)
     for executor in executors:
@@ -73,7 +77,7 @@ def work(executors=(), new=0):
         check(executor.forward(data=X)[0], np.maximum(RIGHT, 0))
 
 
-def fork(job):
+def fork(job: Callable[[], object]) -> int:
     """The number of a child that does a job and leaves."""
     pid = os.fork()
     if pid == 0:
@@ -90,7 +94,7 @@ def fork(job):
     return pid
 
 
-def wait(pid, seconds=60):
+def wait(pid: int, seconds: float = 60) -> None:
     """Waits for a child; it must leave in time and with 0."""
     end = time.monotonic() + seconds
     while True:

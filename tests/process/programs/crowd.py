@@ -117,8 +117,8 @@ def results() -> None:
             y = nd.Convolution(x, w, kernel=(3, 3), num_filter=32, no_bias=True)
         y.backward()
         made.append((y.asnumpy(), w.grad.asnumpy()))
-    for y, grad in made[1:]:
-        np.testing.assert_array_equal(y, made[0][0])
+    for out, grad in made[1:]:
+        np.testing.assert_array_equal(out, made[0][0])
         np.testing.assert_array_equal(grad, made[0][1])
 
 

@@ -1,27 +1,42 @@
 """Other ways to fork; the argument names one."""
 
+from __future__ import annotations
+
 import multiprocessing
 import os
 import subprocess
 import sys
 import threading
 import time
-from importlib.machinery import PathFinder
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
 
-import children
-from children import RIGHT, X, bind, check, convolution, fork, mx, np, wait, work
+import numpy as np
 
+import ndarray_rt as mx
 from ndarray_rt.dtypes import FLOAT32
 from ndarray_rt.native import lib
 from ndarray_rt.storage.desc import blocked_desc
+from tests.process.programs.children import (
+    RIGHT,
+    X,
+    bind,
+    check,
+    convolution,
+    fork,
+    wait,
+    work,
+)
 
 
-def before_anything_was_computed():
-    wait(fork(lambda: children.work()))
+def before_anything_was_computed() -> None:
+    wait(fork(work))
     work()
 
 
-def from_another_thread():
+def from_another_thread() -> None:
     work()
     thread = threading.Thread(target=lambda: wait(fork(work)))
     thread.start()
@@ -29,10 +44,10 @@ def from_another_thread():
     work()
 
 
-def a_child_that_forks():
+def a_child_that_forks() -> None:
     work()
 
-    def parent():
+    def parent() -> None:
         work()
         wait(fork(work))
         work()
@@ -40,12 +55,12 @@ def a_child_that_forks():
     work()
 
 
-def from_two_threads_at_once():
+def from_two_threads_at_once() -> None:
     work()
     start = threading.Barrier(2)
-    failures = []
+    failures: list[BaseException] = []
 
-    def forks():
+    def forks() -> None:
         start.wait()
         try:
             for _ in range(20):
@@ -60,13 +75,13 @@ def from_two_threads_at_once():
     assert not failures, failures
 
 
-def _sum(number):
+def _sum(number: int) -> float:
     x = mx.nd.ones((64, 300)) * number
     check(convolution(), RIGHT)
     return float(x.sum().asscalar())
 
 
-def pool_of_processes():
+def pool_of_processes() -> None:
     work()
     context = multiprocessing.get_context("fork")
     with context.Pool(3) as pool:
@@ -74,7 +89,7 @@ def pool_of_processes():
     work()
 
 
-def other_programs():
+def other_programs() -> None:
     """Not a fork that runs on in Python: nothing waits, nothing is given up."""
     work()
     assert subprocess.run(["true"], check=True).returncode == 0
@@ -84,14 +99,14 @@ def other_programs():
     work()
 
 
-def with_more_threads_than_the_parent():
+def with_more_threads_than_the_parent() -> None:
     """A primitive keeps the threads that it was made for."""
     executor = bind()
     for _ in range(4):
         executor.forward(data=X)
     assert mx.get_num_threads() == 2
 
-    def child():
+    def child() -> None:
         assert mx.get_num_threads() == 2
         check(executor.forward(data=X)[0], np.maximum(RIGHT, 0))
         tasks = len(os.listdir("/proc/self/task"))
@@ -104,14 +119,14 @@ def with_more_threads_than_the_parent():
     work([executor])
 
 
-def leases_of_other_threads():
+def leases_of_other_threads() -> None:
     """What a thread of the parent reads or writes is free in the child."""
     from ndarray_rt._array.access import Access
     from ndarray_rt.native import lib
     x = mx.nd.ones((3, 4))
     held, leave = threading.Event(), threading.Event()
 
-    def holds():
+    def holds() -> None:
         with Access(written=(x,)):
             held.set()
             leave.wait()
@@ -121,7 +136,7 @@ def leases_of_other_threads():
     held.wait()
     assert lib.ndrt_chunk_lease(x._chunk.native) == -1
 
-    def child():
+    def child() -> None:
         assert lib.ndrt_chunk_lease(x._chunk.native) == 0
         x[:] = 5
         check(x + 1, np.full((3, 4), 6))
@@ -135,7 +150,7 @@ def leases_of_other_threads():
     with Access(read=(x,)):
         wait(fork(child))
 
-        def leaves():
+        def leaves() -> None:
             with Access(written=(x,)):
                 pass
         child_pid = fork(leaves)
@@ -144,7 +159,7 @@ def leases_of_other_threads():
     assert lib.ndrt_chunk_lease(x._chunk.native) == 0
 
 
-def chunks_that_know_a_reader():
+def chunks_that_know_a_reader() -> None:
     """Who reads without being counted reads no more in the child, and both go on by themselves."""
     from ndarray_rt.native import lib
     from ndarray_rt.storage.lease import Leases
@@ -153,7 +168,7 @@ def chunks_that_know_a_reader():
     assert not lib.ndrt_lockset_bias(leases.native)
     assert lib.ndrt_lockset_try(leases.native)
 
-    def child():
+    def child() -> None:
         assert lib.ndrt_chunk_lease(x._chunk.native) == 0
         x[:] = 5
         for _ in range(3):
@@ -171,7 +186,7 @@ def chunks_that_know_a_reader():
     for _ in range(5):
         work([executor])
 
-    def goes_on():
+    def goes_on() -> None:
         for array in executor.arg_dict.values():
             array[:] = array.asnumpy()
         for _ in range(3):
@@ -180,12 +195,12 @@ def chunks_that_know_a_reader():
     goes_on()
 
 
-def a_run_of_another_thread():
+def a_run_of_another_thread() -> None:
     """An executor whose run the child does not have records anew there."""
     executor = bind()
     inside, leave = threading.Event(), threading.Event()
 
-    def monitor(name, array):
+    def monitor(name: str, array: mx.nd.NDArray) -> None:
         inside.set()
         leave.wait()
     for _ in range(4):
@@ -196,7 +211,7 @@ def a_run_of_another_thread():
     thread.start()
     inside.wait()
 
-    def child():
+    def child() -> None:
         executor.set_monitor_callback(None)
         assert executor.capture_state == "a fork interrupted a run"
         for array in executor.outputs + executor.arg_arrays:
@@ -210,12 +225,12 @@ def a_run_of_another_thread():
     work([executor])
 
 
-def while_threads_hand_over_a_lock():
+def while_threads_hand_over_a_lock() -> None:
     """A thread that waits for a lock has it a little before the lock says so."""
     executor = bind()
     stop = threading.Event()
 
-    def runs():
+    def runs() -> None:
         while not stop.is_set():
             executor.forward()
     threads = [threading.Thread(target=runs) for _ in range(3)]
@@ -236,32 +251,35 @@ LRN = "ndarray_rt.ops.nn.lrn"
 class _Import:
     """Calls `job` in the midst of the import of a module: when it is found, or when it runs."""
 
-    def __init__(self, name, phase, job):
+    def __init__(self, name: str, phase: str, job: Callable[[], object]) -> None:
         assert name not in sys.modules
         self.name, self.phase, self.job = name, phase, job
         sys.meta_path.insert(0, self)
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if name != self.name:
             return None
         spec = PathFinder.find_spec(name, path)
+        assert spec is not None
         if self.phase == "finds":
             self.job()
         else:
-            execute = spec.loader.exec_module
+            loader: Any = spec.loader
+            execute = loader.exec_module
 
-            def with_job(module):
+            def with_job(module: ModuleType) -> None:
                 self.job()
                 execute(module)
-            spec.loader.exec_module = with_job
+            loader.exec_module = with_job
         return spec
 
 
-def _fork_while_imported(name, phase, job):
+def _fork_while_imported(name: str, phase: str, job: Callable[[], object]) -> None:
     """Forks while a thread does `job`, which imports the module; the child does it, too."""
     begun = threading.Event()
 
-    def wait_in_import():
+    def wait_in_import() -> None:
         begun.set()
         time.sleep(0.5)
     _Import(name, phase, wait_in_import)
@@ -273,38 +291,38 @@ def _fork_while_imported(name, phase, job):
     work()
 
 
-def _normalize():
+def _normalize() -> None:
     check(mx.nd.LRN(mx.nd.ones((1, 2, 3, 3)), alpha=0.0, beta=0.75, knorm=1, nsize=3),
           np.ones((1, 2, 3, 3)))
 
 
-def _visualize():
+def _visualize() -> None:
     import ndarray_rt.visualization
-    assert ndarray_rt.visualization.print_summary
+    assert callable(ndarray_rt.visualization.print_summary)
 
 
-def while_a_thread_finds_an_operator():
+def while_a_thread_finds_an_operator() -> None:
     _fork_while_imported(LRN, "finds", _normalize)
 
 
-def while_a_thread_loads_an_operator():
+def while_a_thread_loads_an_operator() -> None:
     _fork_while_imported(LRN, "runs", _normalize)
 
 
-def while_a_thread_imports_a_module():
+def while_a_thread_imports_a_module() -> None:
     _fork_while_imported("ndarray_rt.visualization", "runs", _visualize)
 
 
-def in_the_midst_of_an_import():
+def in_the_midst_of_an_import() -> None:
     """A thread that forks while it imports does not wait for those that may wait for it."""
     thread = threading.Thread(target=_normalize)
     begun = threading.Event()
 
-    def waits_for_the_forking_thread():
+    def waits_for_the_forking_thread() -> None:
         begun.set()
         _visualize()
 
-    def forks():
+    def forks() -> None:
         thread.start()
         assert begun.wait(20)
         wait(fork(work), 20)
@@ -315,14 +333,14 @@ def in_the_midst_of_an_import():
     work()
 
 
-def while_another_asks_first():
+def while_another_asks_first() -> None:
     """What only the first to ask finds out; one process for each try."""
     for asked in ASKED:
         for _ in range(8):
             subprocess.run([sys.executable, __file__, "_another_asks_first", asked], check=True)
 
 
-def describe():
+def describe() -> None:
     """A layout by its letters, and then another one."""
     for channels in (16, 32):
         blocked_desc(FLOAT32, (1, channels, 3, 3), 16)
@@ -331,7 +349,7 @@ def describe():
 ASKED = {"engine": lib.ndrt_engine_isa, "letters": describe}
 
 
-def _another_asks_first():
+def _another_asks_first() -> None:
     job = ASKED[sys.argv[2]]
     asks = threading.Thread(target=job)
     asks.start()

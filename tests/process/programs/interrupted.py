@@ -5,6 +5,8 @@ microseconds into each round; after each of them the arrays hold old or new valu
 leased, and the next call goes through. Prints how many interrupts struck where.
 """
 
+from __future__ import annotations
+
 import faulthandler
 import gc
 import random
@@ -12,6 +14,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +27,11 @@ rng, numbers = random.Random(seed), np.random.default_rng(seed)
 F = np.float32
 
 
-def fresh(*shape):
+def fresh(*shape: int) -> np.ndarray[Any, Any]:
     return numbers.standard_normal(shape).astype(F)
 
 
-def relu(value):
+def relu(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.maximum(value, 0)
 
 
@@ -39,7 +42,7 @@ class Interrupted(KeyboardInterrupt):
 armed = False
 
 
-def strike(number, frame):
+def strike(number: int, frame: object) -> None:
     # the system may give the signal to another thread, which comes to it when all is over
     if armed:
         raise Interrupted
@@ -51,12 +54,12 @@ signal.signal(signal.SIGALRM, strike)
 class Known:
     """An array and the values that it may have."""
 
-    def __init__(self, name, value):
+    def __init__(self, name: str, value: np.ndarray[Any, Any]) -> None:
         self.name = name
         self.array = mx.nd.array(value)
         self.may_be = [value]
 
-    def settle(self, what):
+    def settle(self, what: str) -> None:
         """Reads the array, and keeps the value that it has."""
         got = self.array.asnumpy()
         for value in self.may_be:
@@ -68,7 +71,7 @@ class Known:
                              f"{[float(np.abs(got - v).max()) for v in self.may_be]}")
 
     @property
-    def value(self):
+    def value(self) -> np.ndarray[Any, Any]:
         return self.may_be[-1]
 
 
@@ -92,11 +95,11 @@ alone = net.bind(mx.cpu(), {name: array.copy() for name, array in bound.items()}
 values = {name: array.asnumpy() for name, array in bound.items()}
 
 
-def through(x, w):
+def through(x: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.einsum("oi,nihw->nohw", w[:, :, 0, 0], x)
 
 
-def of_net():
+def of_net() -> np.ndarray[Any, Any]:
     y = through(values["data"], values["conv_weight"])
     for i in range(6):
         y = np.tanh(through(y, values[f"conv{i}_weight"]))
@@ -119,98 +122,98 @@ deep = mx.sym.Group(heads[1:]).bind(mx.cpu(), {
     **{f"deep{i}_weight": mx.nd.array(w) for i, w in enumerate(deep_weights)}})
 deep.forward()
 inputs = [fresh(*shape), fresh(*shape)]
-of_inputs = []
+of_inputs: list[list[np.ndarray[Any, Any]]] = []
 for value in inputs:
     of_inputs.append([])
     for w in deep_weights:
         value = np.tanh(through(value, w))
         of_inputs[-1].append(value)
-DEEP = []
+DEEP: list[Known] = []
 
 
-def operator_with_out():
+def operator_with_out() -> None:
     Y.may_be.append(relu(X.value))
     mx.nd.relu(X.array, out=Y.array)
 
 
-def convolution_with_out():
+def convolution_with_out() -> None:
     FILTERED.may_be.append(through(X.value, W.value))
     mx.nd.Convolution(X.array, W.array, kernel=(1, 1), num_filter=16, no_bias=True,
                       out=FILTERED.array)
 
 
-def pooling_with_out():
+def pooling_with_out() -> None:
     value = X.value.reshape(2, 16, 3, 2, 3, 2).max((3, 5))
     SMALL.may_be.append(value)
     mx.nd.Pooling(X.array, kernel=(2, 2), stride=(2, 2), pool_type="max", out=SMALL.array)
 
 
-def in_place():
+def in_place() -> None:
     Y.may_be.append(Y.value + F(1))
     Y.array += 1
 
 
-def in_place_of_a_view():
+def in_place_of_a_view() -> None:
     value = Y.value.copy()
     value[1] = relu(X.value[1])
     Y.may_be.append(value)
     mx.nd.relu(X.array[1], out=Y.array[1])
 
 
-def numpy_operator():
+def numpy_operator() -> None:
     Y.may_be.append(np.floor(X.value))
     mx.nd.floor(X.array, out=Y.array)
 
 
-def assignment():
+def assignment() -> None:
     known = rng.choice(ALL)
     value = fresh(*known.value.shape)
     known.may_be.append(value)
     known.array[:] = value
 
 
-def assignment_of_a_part():
+def assignment_of_a_part() -> None:
     value = X.value.copy()
     value[0, 3:5] = 7
     X.may_be.append(value)
     X.array[0, 3:5] = 7
 
 
-def copy_of_an_array():
+def copy_of_an_array() -> None:
     Y.may_be.append(X.value)
     X.array.copyto(Y.array)
 
 
-def reorder():
+def reorder() -> None:
     known = rng.choice(ALL)
     known.array.reorder(rng.choice(["acdb", "aBcd16b"]))
 
 
-def back_to_default():
+def back_to_default() -> None:
     rng.choice(ALL).array.reorder_to_default()
 
 
-def read():
+def read() -> None:
     known = rng.choice(ALL)
     assert np.allclose(known.array.asnumpy(), known.value, rtol=1e-4, atol=1e-4)
 
 
-def read_a_view():
+def read_a_view() -> None:
     known = rng.choice(ALL)
     assert np.allclose(known.array[1].asnumpy(), known.value[1], rtol=1e-4, atol=1e-4)
 
 
-def run():
+def run() -> None:
     runner = rng.choice([executor, shared])
     out = runner.forward()[0]
     assert np.allclose(out.asnumpy(), WANTED, rtol=1e-3, atol=1e-3)
 
 
-def replay():
+def replay() -> None:
     assert np.allclose(alone.forward()[0].asnumpy(), ALWAYS, rtol=1e-3, atol=1e-3)
 
 
-def run_with_new_weights():
+def run_with_new_weights() -> None:
     global WANTED
     name = rng.choice([name for name in bound if name != "data"])
     values[name] = fresh(16, 16, 1, 1) * F(0.2)
@@ -219,7 +222,7 @@ def run_with_new_weights():
     run()
 
 
-def recorded_run():
+def recorded_run() -> None:
     """Its operators are called first, and their steps run behind them."""
     made = deep.reshape(data=shape)
     DEEP.clear()
@@ -234,7 +237,7 @@ def recorded_run():
         known.may_be = known.may_be[1:]
 
 
-def gradient():
+def gradient() -> None:
     w = mx.nd.array(W.value)
     w.attach_grad()
     with mx.autograd.record():
@@ -249,7 +252,7 @@ ACTIONS = [operator_with_out, convolution_with_out, pooling_with_out, in_place, 
            recorded_run, recorded_run, gradient]
 
 
-def leased():
+def leased() -> list[tuple[int, ...]]:
     arrays = [known.array for known in ALL] + list(bound.values())
     arrays += [*executor.outputs, *shared.outputs, *alone.outputs, *alone.arg_arrays]
     return [array.shape for array in arrays if mx.native.lib.ndrt_chunk_lease(array._chunk.native)]
@@ -267,7 +270,8 @@ for action in ACTIONS:
     for known in ALL + DEEP:
         known.settle(action.__name__)
 
-struck, rounds, end = Counter(), 0, time.monotonic() + seconds
+struck: Counter[str] = Counter()
+rounds, end = 0, time.monotonic() + seconds
 before = memory_stats()["live"]
 while time.monotonic() < end:
     rounds += 1

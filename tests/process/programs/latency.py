@@ -3,6 +3,8 @@
 Prints the longest step and the median time from signal to exception, in milliseconds.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import statistics
@@ -43,12 +45,12 @@ for _ in range(4):
 assert what == "steps" or executor.capture_state == "captured", executor.capture_state
 
 
-def step():
+def step() -> None:
     mx.nd.Convolution(arguments["data"], arguments["conv0_weight"], kernel=(3, 3), pad=(1, 1),
                       num_filter=32, no_bias=True)
 
 
-def run():
+def run() -> None:
     if what == "imperative":
         for _ in range(LAYERS):
             step()
@@ -73,14 +75,14 @@ whole = time.perf_counter() - start
 sent = 0.0
 
 
-def press(after):
+def press(after: float) -> None:
     global sent
     time.sleep(after)
     sent = time.perf_counter()
     os.kill(os.getpid(), signal.SIGINT)
 
 
-waited = []
+waited: list[float] = []
 while len(waited) < 9:
     finger = threading.Thread(target=press, args=(numbers.uniform(0.1, 0.9) * whole,))
     finger.start()

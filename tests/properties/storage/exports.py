@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 from hypothesis import strategies as st
@@ -20,9 +21,10 @@ def as_memoryview(held: Held) -> Array:
     return np.asarray(held.array.__buffer__(0))
 
 
-WAYS = {"array": (lambda held: held.array.__array__(copy=False), True),
-        "read-only": (lambda held: export(held.array, writable=False), False),
-        "memoryview": (as_memoryview, True)}
+WAYS: dict[str, tuple[Callable[[Held], Array], bool]] = {
+    "array": (lambda held: held.array.__array__(copy=False), True),
+    "read-only": (lambda held: export(held.array, writable=False), False),
+    "memoryview": (as_memoryview, True)}
 
 
 class Exports(Base):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -86,7 +87,7 @@ class Reads(Base):
         wanted = data.draw(st.sampled_from(all_layouts(x)), "layout")
         stream.begin_operator()
         with Leases([x._chunk], []):
-            mems = [get_data(x, stream), get_data_reorder(x, wanted, stream),
+            mems: list[Any] = [get_data(x, stream), get_data_reorder(x, wanted, stream),
                     get_data_if(x, wanted, stream), get_default(x, stream)]
             if wanted.ndims == x.ndim + 1:
                 mems.append(get_weights(x, wanted, wanted.dims[0], stream))

@@ -184,10 +184,11 @@ class Writes(Base):
             held.is_known() and held.array.dtype in (F32, I32)))
         if held is None:
             return
+        x = held.array
         operand: Held | None = held
         if by == "another":
             operand = self.pick(data, "operand", where=lambda other: (
-                other.array.shape == held.array.shape and other.array.dtype == held.array.dtype
+                other.array.shape == x.shape and other.array.dtype == x.dtype
                 and other.is_known()))
         elif by == "overlap" and held.array.ndim and held.array.shape[0] > 1:
             # the rows but for the first, by the rows but for the last
