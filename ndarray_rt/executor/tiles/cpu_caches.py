@@ -31,5 +31,5 @@ def shared_cache_bytes() -> int:
 
 
 def _word(name: str, file: str) -> str:
-    with open(os.path.join(_CACHES, name, file), encoding="ascii") as lines:
+    with open(os.path.join(_CACHES, name, file), encoding="utf-8") as lines:
         return lines.read().strip()

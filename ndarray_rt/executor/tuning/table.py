@@ -83,7 +83,7 @@ def _hardware() -> tuple[str, str, str]:
 def _cpu() -> str:
     import platform
     try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             names = [line.partition(":")[2].strip() for line in lines
                      if line.startswith("model name")]
     except OSError:
