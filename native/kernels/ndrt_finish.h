@@ -119,8 +119,9 @@ INLINED __m128i ndrt_narrowed(__m256 a, __m256 b, int is_signed) {
         a = _mm256_min_ps(a, _mm256_set1_ps(127.0f));
         b = _mm256_min_ps(b, _mm256_set1_ps(127.0f));
     } else {
-        a = _mm256_min_ps(_mm256_max_ps(a, _mm256_setzero_ps()), _mm256_set1_ps(255.0f));
-        b = _mm256_min_ps(_mm256_max_ps(b, _mm256_setzero_ps()), _mm256_set1_ps(255.0f));
+        /* the second operand is NaN where a number is: as what is below 0 that becomes 0 */
+        a = _mm256_min_ps(_mm256_set1_ps(255.0f), a);
+        b = _mm256_min_ps(_mm256_set1_ps(255.0f), b);
     }
     /* what is beyond int32 becomes its least number */
     const __m256i words = _mm256_permute4x64_epi64(

@@ -15,7 +15,8 @@
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_whole_depthwise_args windows;
 
-enum { BLOCK = NDRT_FINISHED, MOST = NDRT_WHOLE_PLACES, USUAL = 9 };
+/* AT_ONCE: outputs whose sums are finished together. */
+enum { BLOCK = NDRT_FINISHED, MOST = NDRT_WHOLE_PLACES, USUAL = 9, AT_ONCE = 8 };
 
 /* The weights of two places: of 8 channels, and of the next 8. */
 typedef struct {
@@ -67,56 +68,68 @@ static void pack(const windows *job, int16_t *packed) {
     }
 }
 
-/* All channels of an output; the last two are constants where this is inlined. */
-INLINED void compute_all(const windows *job, const ndrt_finish *f, const uint8_t *const *data,
+/* What the places of a window of each output meet, and zeros behind an odd number of them. */
+typedef const uint8_t *places[MOST + 1];
+
+/* All channels of outputs one behind the other, from `output` on; the last two are constants where
+ * this is inlined. */
+INLINED void compute_all(const windows *job, const ndrt_finish *f, const places *data, int count,
                          const int16_t *packed, int64_t output, const int npairs,
                          const int is_signed) {
-    int32_t sums[BLOCK];
-    for (int64_t block = 0; block < blocks_of(job); block++) {
+    int32_t sums[AT_ONCE][BLOCK];
+    for (int64_t block = 0; block < blocks_of(job); block++, packed += (npairs + 1) * 2 * BLOCK) {
         const int64_t at = block_at(job, block);
-        __m256i low = _mm256_loadu_si256((const __m256i *)packed);
-        __m256i high = _mm256_loadu_si256((const __m256i *)(packed + BLOCK));
-        packed += 2 * BLOCK;
-#pragma GCC unroll 5
-        for (int k = 0; k < npairs; k++, packed += 2 * BLOCK) {
-            const pair x = widened(some(data[2 * k] + at), some(data[2 * k + 1] + at), is_signed);
+        for (int i = 0; i < count; i++) {
             const __m256i *w = (const __m256i *)packed;
-            low = _mm256_add_epi32(low, _mm256_madd_epi16(x.low, _mm256_loadu_si256(w)));
-            high = _mm256_add_epi32(high, _mm256_madd_epi16(x.high, _mm256_loadu_si256(w + 1)));
+            __m256i low = _mm256_loadu_si256(w++), high = _mm256_loadu_si256(w++);
+#pragma GCC unroll 5
+            for (int k = 0; k < npairs; k++, w += 2) {
+                const pair x =
+                    widened(some(data[i][2 * k] + at), some(data[i][2 * k + 1] + at), is_signed);
+                low = _mm256_add_epi32(low, _mm256_madd_epi16(x.low, _mm256_loadu_si256(w)));
+                high = _mm256_add_epi32(high, _mm256_madd_epi16(x.high, _mm256_loadu_si256(w + 1)));
+            }
+            _mm256_storeu_si256((__m256i *)sums[i], low);
+            _mm256_storeu_si256((__m256i *)(sums[i] + 8), high);
         }
-        _mm256_storeu_si256((__m256i *)sums, low);
-        _mm256_storeu_si256((__m256i *)(sums + 8), high);
-        ndrt_finish_tile(f, sums, BLOCK, 1, output * job->channels + at, job->channels, at, BLOCK);
+        ndrt_finish_tile(f, sums[0], BLOCK, count, output * job->channels + at, job->channels, at,
+                         BLOCK);
     }
 }
 
-static void compute_output(const windows *job, const ndrt_finish *f, const uint8_t *const *data,
-                           const int16_t *packed, int64_t output) {
+static void compute_outputs(const windows *job, const ndrt_finish *f, const places *data, int count,
+                            const int16_t *packed, int64_t output) {
     if (pairs_of(job) == (USUAL + 1) / 2 && job->is_signed)
-        compute_all(job, f, data, packed, output, (USUAL + 1) / 2, 1);
+        compute_all(job, f, data, count, packed, output, (USUAL + 1) / 2, 1);
     else if (pairs_of(job) == (USUAL + 1) / 2)
-        compute_all(job, f, data, packed, output, (USUAL + 1) / 2, 0);
+        compute_all(job, f, data, count, packed, output, (USUAL + 1) / 2, 0);
     else
-        compute_all(job, f, data, packed, output, pairs_of(job), job->is_signed);
+        compute_all(job, f, data, count, packed, output, pairs_of(job), job->is_signed);
 }
 
 /* `line`: one of images' rows of outputs. */
 static void compute_line(const windows *job, const ndrt_finish *f, const int16_t *packed,
                          const uint8_t *zeros, int64_t line) {
-    const uint8_t *data[MOST + 1], *const all = job->data;
+    places data[AT_ONCE];
     const int64_t image = line / job->rows, row = line % job->rows;
-    const int places = places_of(job);
-    data[places] = zeros;
-    for (int64_t column = 0; column < job->columns; column++) {
-        for (int k = 0; k < places; k++) {
-            const int64_t j = k / job->window[1], i = k % job->window[1];
-            const int64_t y = row * job->stride[0] - job->pad[0] + j * job->dilate[0];
-            const int64_t x = column * job->stride[1] - job->pad[1] + i * job->dilate[1];
-            const int is_inside = y >= 0 && y < job->height && x >= 0 && x < job->width;
-            data[k] = is_inside ? all + ((image * job->height + y) * job->width + x) * job->channels
-                                : zeros;
+    for (int64_t column = 0; column < job->columns; column += AT_ONCE) {
+        const int64_t left = job->columns - column;
+        const int count = left < AT_ONCE ? (int)left : AT_ONCE;
+        for (int c = 0; c < count; c++) {
+            const uint8_t **to = data[c];
+            int64_t y = row * job->stride[0] - job->pad[0];
+            for (int64_t j = 0; j < job->window[0]; j++, y += job->dilate[0]) {
+                const int is_row = y >= 0 && y < job->height;
+                int64_t x = (column + c) * job->stride[1] - job->pad[1];
+                for (int64_t i = 0; i < job->window[1]; i++, x += job->dilate[1]) {
+                    const int64_t pixel = (image * job->height + y) * job->width + x;
+                    const int is_inside = is_row && x >= 0 && x < job->width;
+                    *to++ = is_inside ? (const uint8_t *)job->data + pixel * job->channels : zeros;
+                }
+            }
+            *to = zeros;
         }
-        compute_output(job, f, data, packed, line * job->columns + column);
+        compute_outputs(job, f, data, count, packed, line * job->columns + column);
     }
 }
 

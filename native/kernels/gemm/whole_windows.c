@@ -46,6 +46,13 @@ static int64_t data_of(const windows *job) {
     return ndrt_product(ndrt_product(job->images, job->height, job->width), job->channels, 1);
 }
 
+/* Two are copied at a time. */
+static int64_t even_chunks(const convolution *c) { return (c->layout.chunks + 1) / 2 * 2; }
+
+static int64_t row_bytes(const convolution *c) {
+    return even_chunks(c) * CHUNK * (c->of == WIDENED ? 2 : 1);
+}
+
 /* ---- rows of data --------------------------------------------------------------------------- */
 
 /* An output. */
@@ -72,7 +79,7 @@ INLINED void copy_numbers(uint8_t *out, const windows *job, int64_t from, int64_
 }
 
 /* What the window of an output meets; what lies in the padding stands for 0. From its beginning to
- * its end, so that what is written too much is written again. */
+ * its end, so that what is written too much is written again, and zeros behind it. */
 static void gather_row(const convolution *c, int64_t group, const place_of *at, uint8_t *row) {
     const windows *job = c->job;
     const int64_t channels = channels_of(job), wide = job->window[1] * channels;
@@ -99,9 +106,11 @@ static void gather_row(const convolution *c, int64_t group, const place_of *at, 
             }
         }
     }
+    memset(row, 0, TWO_CHUNKS);
 }
 
-/* Where the row of an output is read: in the data itself where a window is one pixel of it. */
+/* Where the row of an output is read, up to whole TWO_CHUNKS: in the data itself where a window is
+ * one pixel of it, and they do not reach beyond. */
 static const uint8_t *row_of(const convolution *c, int64_t group, const place_of *at,
                              uint8_t *line) {
     const windows *job = c->job;
@@ -110,7 +119,9 @@ static const uint8_t *row_of(const convolution *c, int64_t group, const place_of
     if (job->window[0] == 1 && job->window[1] == 1 && y >= 0 && y < job->height && x >= 0 &&
         x < job->width) {
         const int64_t pixel = (at->image * job->height + y) * job->width + x;
-        return (const uint8_t *)job->data + pixel * job->channels + group * channels_of(job);
+        const int64_t first = pixel * job->channels + group * channels_of(job);
+        if (first + even_chunks(c) * CHUNK <= data_of(job))
+            return (const uint8_t *)job->data + first;
     }
     gather_row(c, group, at, line);
     return line;
@@ -147,7 +158,8 @@ INLINED void put_widened(__m128i few, __m128i zero, uint8_t *first, uint8_t *sec
     _mm_storeu_si128((__m128i *)second, _mm_unpackhi_epi32(even, odd));
 }
 
-/* One chunk of each row behind the other, two at a time. */
+/* One chunk of each row behind the other, two at a time: what is read behind `numbers` meets
+ * weights of 0. */
 INLINED void spread_rows(const convolution *c, const uint8_t *const *from, int rows,
                          int64_t numbers, uint8_t *out, float *bounds, const form of) {
     const __m128i turn = _mm_set1_epi8((char)c->turn);
@@ -156,14 +168,7 @@ INLINED void spread_rows(const convolution *c, const uint8_t *const *from, int r
     for (int64_t k = 0; k < numbers; k += TWO_CHUNKS, bounds += 2 * NDRT_WHOLE_BOUNDS) {
         squares most = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         for (int r = 0; r < rows; r++, out += size) {
-            __m128i few;
-            if (k + TWO_CHUNKS <= numbers) {
-                few = _mm_loadu_si128((const __m128i *)(from[r] + k));
-            } else {
-                uint8_t rest[TWO_CHUNKS] = {0};
-                memcpy(rest, from[r] + k, (size_t)(numbers - k));
-                few = _mm_loadu_si128((const __m128i *)rest);
-            }
+            __m128i few = _mm_loadu_si128((const __m128i *)(from[r] + k));
             few = _mm_xor_si128(few, turn);
             if (of == WIDENED) {
                 put_widened(few, zero, out, out + rows * size);
@@ -186,13 +191,6 @@ typedef struct {
 static panel panel_of(int64_t rows) {
     const int64_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
     return (panel){(int)tiles, (int)(rows / tiles), (int)(rows % tiles)};
-}
-
-/* Two are copied at a time. */
-static int64_t even_chunks(const convolution *c) { return (c->layout.chunks + 1) / 2 * 2; }
-
-static int64_t row_bytes(const convolution *c) {
-    return even_chunks(c) * CHUNK * (c->of == WIDENED ? 2 : 1);
 }
 
 static void gather_panel(const convolution *c, const space *to, int64_t group, int64_t place,
