@@ -20,7 +20,8 @@ typedef enum {
     NDRT_UNSUPPORTED = 2, /* correct, but oneDNN has no implementation */
     NDRT_NOMEM = 3,
     NDRT_INTERNAL = 4,
-    NDRT_RANGE = 5 /* a number in an array names no element of another */
+    NDRT_RANGE = 5, /* a number in an array names no element of another */
+    NDRT_VALUE = 6  /* a number in an array means nothing to what reads it */
 } ndrt_status;
 
 /* This thread's last failure; valid until its next ndrt_ call that fails. */

@@ -143,7 +143,7 @@ def check(status: int, what: str) -> None:
         said = text(lib.ndrt_last_error())
         # what is wrong with a user's array is told in the user's words
         raise EXCEPTIONS.get(status, NativeError)(
-            said if status == lib.NDRT_RANGE else f"{what}: {said}")
+            said if status in (lib.NDRT_RANGE, lib.NDRT_VALUE) else f"{what}: {said}")
 
 
 def make(fn: Callable[..., int], *args: Any, out: str, free: Callable[[Any], None], what: str,
@@ -200,6 +200,7 @@ EXCEPTIONS: dict[int, type[NdrtError]] = {
     lib.NDRT_NOMEM: OutOfMemory,
     lib.NDRT_INTERNAL: NativeError,
     lib.NDRT_RANGE: OutOfBounds,
+    lib.NDRT_VALUE: ParameterError,
 }
 
 call(lib.ndrt_engine_init, what="starting oneDNN")

@@ -72,6 +72,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_add_rows LEVELED(ndrt_add_rows)
 #define ndrt_function_of LEVELED(ndrt_function_of)
 #define ndrt_words_of LEVELED(ndrt_words_of)
+#define ndrt_parameters_of LEVELED(ndrt_parameters_of)
 #define ndrt_draw LEVELED(ndrt_draw)
 #define ndrt_philox_block LEVELED(ndrt_philox_block)
 #define ndrt_philox_blocks LEVELED(ndrt_philox_blocks)

@@ -11,6 +11,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.errors import ParameterError
 from ndarray_rt.threads import set_num_threads
 
 nd = mx.nd
@@ -229,11 +230,93 @@ def test_one_number_without_axes_and_no_numbers() -> None:
     assert nd.random.uniform(nd.ones(2), nd.ones(2), shape=0).shape == (2, 0)
 
 
-def test_parameters_without_a_meaning_give_nan() -> None:
-    bad = nd.array([-1.0, float("nan")])
-    for drawn in (nd.random.gamma(bad, nd.ones(2)), nd.random.gamma(nd.ones(2), bad),
-                  nd.random.poisson(bad), nd.random.negative_binomial(nd.ones(2), bad)):
-        assert np.isnan(drawn.asnumpy()).all()
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(("name", "arrays", "told"), [
+    ("uniform", [[0.0, -INF], [1.0, 1.0]], "place 1 are low=-inf and high=1, expected finite"),
+    ("uniform", [[0.0, 0.0], [NAN, 1.0]], "place 0 are low=0 and high=nan, expected finite"),
+    ("normal", [[0.0, 0.0], [1.0, -1.0]], "place 1 are mu=0 and sigma=-1, expected .* at least 0"),
+    ("normal", [[NAN, 0.0], [1.0, 0.0]], "place 0 are mu=nan and sigma=1, expected finite"),
+    ("gamma", [[1.0, 0.0], [1.0, 1.0]], "place 1 are alpha=0 and beta=1, expected .* above 0"),
+    ("gamma", [[1.0, 1.0], [1.0, NAN]], "place 1 are alpha=1 and beta=nan"),
+    ("exponential", [[1.0, 0.0]], "place 1 is lam=0, expected a number above 0"),
+    ("poisson", [[-1.0, 0.0]], "place 0 is lam=-1, expected .* at least 0"),
+    ("negative_binomial", [[1.0, 1.0], [1.0, 1.5]], "k=1 and p=1.5, expected .* p from 0 to 1"),
+    ("generalized_negative_binomial", [[1.0, 1.0], [0.0, -0.5]], "mu=1 and alpha=-0.5"),
+])
+def test_parameters_without_a_meaning_are_refused(name: str, arrays: Any, told: str,
+                                                  native: bool) -> None:
+    given, out = [nd.array(x) for x in arrays], nd.full((2, 3), 7)
+    state = mx.random.get_state()
+    with config.override(NDRT_ONEDNN=native), pytest.raises(
+            ParameterError, match=f"^_sample_{name}: parameters? at .*{told}"):
+        getattr(nd, f"sample_{name}")(*given, shape=3, out=out)
+    assert (out.asnumpy() == 7).all()
+    assert mx.random.get_state() == state
+    assert getattr(nd, f"sample_{name}")(*given, shape=0).shape == (2, 0)
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("row", "told"), [
+    ([0.5, -0.25, 0.75], "row 1 of data has -0.25 at place 1, expected probabilities"),
+    ([0.5, 0.5, NAN], "row 1 of data has nan at place 2, expected probabilities"),
+    ([0.0, 0.0, 0.0], "row 1 of data adds up to 0, expected probabilities: 1"),
+    ([0.5, 0.25, 0.375], "row 1 of data adds up to 1.125, expected probabilities: 1"),
+    ([0.5, INF, 0.0], "row 1 of data adds up to inf, expected probabilities: 1"),
+])
+def test_what_are_no_probabilities(row: list[float], told: str, dtype: str, native: bool) -> None:
+    data = nd.array([[0.5, 0.25, 0.25], row], dtype=dtype)
+    out = nd.full((2, 4), 7, dtype="int32")
+    state = mx.random.get_state()
+    with config.override(NDRT_ONEDNN=native), pytest.raises(
+            ParameterError, match=f"^_sample_multinomial: {told}"):
+        nd.sample_multinomial(data, shape=4, out=out)
+    assert (out.asnumpy() == 7).all()
+    assert mx.random.get_state() == state
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_many_rounded_probabilities_are_some(native: bool) -> None:
+    """Those of half precision add up to 1.013, of which places beyond 1 never come."""
+    data = nd.full((1_000_000,), 1e-6, dtype="float16")
+    with config.override(NDRT_ONEDNN=native):
+        places = nd.random.multinomial(data, shape=100).asnumpy()
+    assert places.min() >= 0
+    assert places.max() < 1_000_000
+
+
+def test_executors_refuse_parameters_each_time() -> None:
+    """A replay names the node as the first run does, and goes on when the numbers mean something.
+    """
+    sigma, chances = nd.ones((2,)), nd.array([[0.5, 0.5]])
+    for make, array, good, bad, told in (
+            (lambda x: mx.sym.sample_normal(x, x, shape=3, name="noise"), sigma, 1, -1, "noise"),
+            (lambda x: mx.sym.sample_multinomial(x, name="places"), chances, 0.5, 0, "places")):
+        executor = make(mx.sym.var("x")).bind(mx.cpu(), {"x": array}, grad_req="null")
+        for value in (good, good, good, bad, bad, good, good, good, bad):
+            array[:] = value
+            if value == good:
+                assert np.isfinite(executor.forward()[0].asnumpy()).all()
+            else:
+                with pytest.raises(ParameterError, match=f'"{told}": .*expected'):
+                    executor.forward()
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_whole_numbers_that_the_dtype_holds(native: bool) -> None:
+    with config.override(NDRT_ONEDNN=native):
+        high = nd.random.randint(2**31 - 1, 2**31, shape=3)
+        assert high.asnumpy().tolist() == [2**31 - 1] * 3
+        low = nd.random.randint(-2**31, 1 - 2**31, shape=3)
+        assert low.asnumpy().tolist() == [-2**31] * 3
+        wide = nd.random.randint(2**40 + 5, 2**40 + 6, shape=3, dtype="int64")
+        assert wide.asnumpy().tolist() == [2**40 + 5] * 3
+        for low, high in ((2**40 + 5, 2**40 + 6), (0, 2**31 + 1), (-2**31 - 1, 0)):
+            with pytest.raises(ParameterError, match=f"low={low} and high={high}, .*int32 holds"):
+                nd.random.randint(low, high, shape=3)
 
 
 def test_nothing_flows_back_through_draws() -> None:

@@ -34,13 +34,17 @@ NUMBERS: list[tuple[str, dict[str, float]]] = [
     ("negative_binomial", {"k": 3, "p": 0}), ("negative_binomial", {"k": 0, "p": 0.5}),
     ("generalized_negative_binomial", {"mu": 2, "alpha": 0.3}),
     ("generalized_negative_binomial", {"mu": 20, "alpha": 0})]
-# some of them mean nothing
-FIRST = [0.0, 0.5, 3.0, -1.0, np.inf, np.nan, 20.0, 1000.0]
-SECOND = [0.5, 1.0, 2.0, 0.3, 1.0, 1.0, 0.0, -1.0]
+# those that all distributions take, and others that some of them do
+FIRST = [0.5, 3.0, 20.0, 1000.0, 0.3]
+SECOND = [0.5, 1.0, 0.3, 0.75, 1.0]
+MORE = {"poisson": [[0.0, np.inf]], "exponential": [[np.inf, 1e-30]], "gamma": [[2.0], [np.inf]],
+        "uniform": [[5.0, -3.0], [5.0, -4.0]], "normal": [[-3.0, 0.0], [0.0, 1e30]],
+        "negative_binomial": [[0.0, 3.0], [0.0, 0.0]],
+        "generalized_negative_binomial": [[np.inf, 0.0], [0.0, 2.0]]}
 NAMES = sorted({name for name, _ in NUMBERS})
 BY_ONE = ("exponential", "poisson")
 PROBABILITIES = np.random.default_rng(0).dirichlet(np.ones(50), 20)
-PROBABILITIES[3] = 0
+PROBABILITIES[3] *= 0.5
 PROBABILITIES[4, -3:] = 0
 
 Call = tuple[str, dict[str, Any], list[Values]]
@@ -54,14 +58,17 @@ def calls() -> list[Call]:
     found += [(f"_random_{name}_like", numbers, [np.zeros((3, 67), "f4")])
               for name, numbers in NUMBERS]
     for kind in ("float16", "float32", "float64", "int32", "int64"):
-        whole = kind.startswith("int")
-        given = [np.nan_to_num(x, nan=2, posinf=5) if whole else np.array(x)
-                 for x in (FIRST, SECOND)]
+        given = [np.array(FIRST), np.array(SECOND)]
+        if kind.startswith("int"):
+            given = [np.ceil(x) for x in given]
         found += [(f"_sample_{name}", {"shape": (2801,), "dtype": dtype},
                    [x.astype(kind) for x in given][:1 if name in BY_ONE else 2])
                   for name in NAMES for dtype in ("float32", "float64")]
+    found += [(f"_sample_{name}", {"shape": (501,), "dtype": dtype},
+               [np.array(x, "f4") for x in MORE[name]])
+              for name in NAMES for dtype in ("float32", "float64")]
     found += [("_random_randint", {"low": low, "high": high, "shape": (N,)}, [])
-              for low, high in ((-5, 1000), (-2**31, 2**31), (-2**62, 2**62 + 5), (0, 2**63 - 1))]
+              for low, high in ((-5, 1000), (-2**31, 2**31), (7, 8), (0, 2**31))]
     found += [("_sample_multinomial", {"shape": (1001,), "dtype": dtype, "get_prob": True},
                [PROBABILITIES.astype(kind)])
               for dtype, kind in (("uint8", "f4"), ("int32", "f4"), ("float16", "f8"),

@@ -147,6 +147,37 @@ static void exponential(const uint32_t *words, const double *rate, double *out) 
     }
 }
 
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static int are_ends(double a, double b) { return isfinite(b - a); }
+static int are_normal(double a, double b) { return isfinite(a) && isfinite(b) && b >= 0; }
+static int are_gamma(double a, double b) { return a > 0 && isfinite(a) && b > 0; }
+static int is_rate(double a, double b) {
+    (void)b;
+    return a > 0;
+}
+static int is_mean(double a, double b) {
+    (void)b;
+    return a >= 0;
+}
+static int are_binomial(double a, double b) { return a >= 0 && isfinite(a) && b >= 0 && b <= 1; }
+static int are_generalized(double a, double b) { return a >= 0 && b >= 0 && isfinite(b); }
+
+const ndrt_parameters *ndrt_parameters_of(int distribution) {
+    static const ndrt_parameters all[] = {
+        [NDRT_DRAW_UNIFORM] = {"low", "high", "finite numbers, not too far apart", are_ends},
+        [NDRT_DRAW_NORMAL] = {"mu", "sigma", "finite numbers, sigma at least 0", are_normal},
+        [NDRT_DRAW_GAMMA] = {"alpha", "beta", "numbers above 0, alpha finite", are_gamma},
+        [NDRT_DRAW_EXPONENTIAL] = {"lam", NULL, "a number above 0", is_rate},
+        [NDRT_DRAW_POISSON] = {"lam", NULL, "a number of at least 0", is_mean},
+        [NDRT_DRAW_NEGATIVE_BINOMIAL] = {"k", "p", "k finite and at least 0, p from 0 to 1",
+                                         are_binomial},
+        [NDRT_DRAW_GENERALIZED] = {"mu", "alpha", "numbers of at least 0, alpha finite",
+                                   are_generalized},
+    };
+    return all + distribution;
+}
+
 int ndrt_words_of(int distribution, int wide) {
     switch (distribution) {
     case NDRT_DRAW_UNIFORM: return wide ? 2 : 1;

@@ -95,6 +95,25 @@ static void store(const ndrt_draw_args *job, int64_t from, int count, const doub
     }
 }
 
+/* VALUE for parameters in arrays that say nothing of what is to be drawn. */
+static ndrt_status need_meaning(kernel_call *call) {
+    const ndrt_draw_args job = ndrt_read_draw(call);
+    if (!job.each) return NDRT_OK;
+    for (int64_t i = 0; i < job.n / job.each; i++) {
+        double a = number_at(job.first, job.kind, i);
+        double b = job.second ? number_at(job.second, job.kind, i) : 1;
+        const ndrt_parameters *of = ndrt_parameters_of(job.distribution);
+        if (of->mean_something(a, b)) continue;
+        if (job.second)
+            return ndrt_fail(NDRT_VALUE,
+                             "parameters at place %lld are %s=%g and %s=%g, expected %s",
+                             (long long)i, of->a, a, of->b, b, of->expected);
+        return ndrt_fail(NDRT_VALUE, "parameter at place %lld is %s=%g, expected %s", (long long)i,
+                         of->a, a, of->expected);
+    }
+    return NDRT_OK;
+}
+
 static void draw(kernel_call *call, int nthreads) {
     const ndrt_draw_args job = ndrt_read_draw(call);
     int64_t n = job.n, parts = (n + N - 1) / N;
@@ -139,6 +158,10 @@ static void randint(kernel_call *call, int nthreads) {
 
 /* ---- places by their probabilities ----------------------------------------------------------- */
 
+/* What probabilities add up to at most, as they are rounded; those of half precision near 0 are
+ * rounded by up to that much more each. */
+static const double MOST_IN_ALL = 1.01, HALF_ROUNDING = 0x1p-25;
+
 static void put_place(void *out, int dtype, int64_t i, int64_t place) {
     switch (dtype) {
     case NDRT_U8: ((uint8_t *)out)[i] = (uint8_t)place; break;
@@ -159,16 +182,46 @@ static void put_log(void *out, int dtype, int64_t i, double probability) {
         ((uint16_t *)out)[i] = to_half(made);
 }
 
-/* Running sums of a row, and after them the last place with a probability. */
-static void add_up(const void *data, int kind, int64_t first, int64_t width, double *totals) {
+/* Running sums of a row, and after them the last place with a probability. 0 where a number is
+ * below 0 or NaN, or where they do not add up to at most `most`. */
+static int add_up(const void *data, int kind, int64_t first, int64_t width, double most,
+                  double *totals) {
     double sum = 0;
     int64_t last = width - 1;
+    int fits = 1;
     for (int64_t j = 0; j < width; j++) {
         double p = number_at(data, kind, first + j);
         totals[j] = sum = j ? sum + p : p;
         if (p > 0) last = j;
+        fits &= p >= 0;
     }
     totals[width] = (double)last;
+    return fits && sum > 0 && sum <= most;
+}
+
+/* VALUE for a row of numbers that are no probabilities. */
+static ndrt_status need_probabilities(kernel_call *call, int nthreads) {
+    const ndrt_multinomial_args job = ndrt_read_multinomial(call);
+    int64_t rows = job.rows, width = job.width, wrong = job.rows;
+    const void *data = job.data;
+    double *totals = job.totals;
+    int kind = job.kind;
+    double most = MOST_IN_ALL + (kind == NDRT_F16 ? (double)width * HALF_ROUNDING : 0);
+#pragma omp parallel for schedule(static) num_threads(nthreads) reduction(min : wrong)
+    for (int64_t row = 0; row < rows; row++)
+        if (!add_up(data, kind, row * width, width, most, totals + row * (width + 1)) &&
+            row < wrong)
+            wrong = row;
+    if (wrong == rows) return NDRT_OK;
+    for (int64_t j = 0; j < width; j++) {
+        double p = number_at(data, kind, wrong * width + j);
+        if (!(p >= 0))
+            return ndrt_fail(NDRT_VALUE,
+                             "row %lld of data has %g at place %lld, expected probabilities",
+                             (long long)wrong, p, (long long)j);
+    }
+    return ndrt_fail(NDRT_VALUE, "row %lld of data adds up to %g, expected probabilities: 1",
+                     (long long)wrong, totals[wrong * (width + 1) + width - 1]);
 }
 
 /* How many totals are not above u, by bisection; at most the last place with a probability. */
@@ -186,30 +239,23 @@ static int64_t place_of(const double *totals, int64_t width, double u) {
 
 static void multinomial(kernel_call *call, int nthreads) {
     const ndrt_multinomial_args job = ndrt_read_multinomial(call);
-    int64_t rows = job.rows, width = job.width, draws = job.draws;
-    int64_t n = rows * draws, parts = (n + PAIRS - 1) / PAIRS;
+    int64_t width = job.width, draws = job.draws;
+    int64_t n = job.rows * draws, parts = (n + PAIRS - 1) / PAIRS;
     int places = job.dtype, kind = job.kind;
     const void *data = job.data;
-    double *totals = job.totals;
+    const double *totals = job.totals;
     ndrt_random begin = taken(job.stream, 2 * n);
-#pragma omp parallel num_threads(nthreads)
-    {
-#pragma omp for schedule(static)
-        for (int64_t row = 0; row < rows; row++)
-            add_up(data, kind, row * width, width, totals + row * (width + 1));
-#pragma omp for schedule(static)
-        for (int64_t part = 0; part < parts; part++) {
-            uint32_t words[N];
-            int64_t from = part * PAIRS, to = from + PAIRS < n ? from + PAIRS : n;
-            ndrt_philox_blocks(begin.key, begin.counter + (uint64_t)from / 2, words);
-            for (int64_t i = from; i < to; i++) {
-                const uint32_t *w = words + 2 * (i - from);
-                int64_t row = i / draws;
-                int64_t place = place_of(totals + row * (width + 1), width, ndrt_unit(w[0], w[1]));
-                put_place(job.places, places, i, place);
-                if (job.logs)
-                    put_log(job.logs, kind, i, number_at(data, kind, row * width + place));
-            }
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < parts; part++) {
+        uint32_t words[N];
+        int64_t from = part * PAIRS, to = from + PAIRS < n ? from + PAIRS : n;
+        ndrt_philox_blocks(begin.key, begin.counter + (uint64_t)from / 2, words);
+        for (int64_t i = from; i < to; i++) {
+            const uint32_t *w = words + 2 * (i - from);
+            int64_t row = i / draws;
+            int64_t place = place_of(totals + row * (width + 1), width, ndrt_unit(w[0], w[1]));
+            put_place(job.places, places, i, place);
+            if (job.logs) put_log(job.logs, kind, i, number_at(data, kind, row * width + place));
         }
     }
 }
@@ -357,7 +403,11 @@ static int threads(kernel_call *call) {
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    if (written(call)) kernels[call->kernel - FIRST].run(call, nthreads);
+    if (!written(call)) return NDRT_OK;
+    /* before a number is taken from the stream or written */
+    if (call->kernel == NDRT_KERNEL_DRAW) TRY(need_meaning(call));
+    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) TRY(need_probabilities(call, nthreads));
+    kernels[call->kernel - FIRST].run(call, nthreads);
     return NDRT_OK;
 }
 

@@ -8,6 +8,14 @@
 /* Words that each element of a draw has; `wide` is for numbers of double precision. */
 int ndrt_words_of(int distribution, int wide);
 
+/* Parameters of a distribution: their names, `b` NULL where there is one; whether numbers mean
+ * something; and which do, in words. */
+typedef struct {
+    const char *a, *b, *expected;
+    int (*mean_something)(double a, double b);
+} ndrt_parameters;
+const ndrt_parameters *ndrt_parameters_of(int distribution);
+
 /* Elements `from`, a multiple of NDRT_WORDS, and the `count` - 1 behind it, at most NDRT_WORDS in
  * all; the arrays have room for NDRT_WORDS. The draw begins at block `first` of the stream `key`.
  */

@@ -15,7 +15,7 @@ from ...op.infer import ShapeList, TypeList, merge, merge_all, same_type
 from ...op.params import Params, optional_dtype, params_class, shape
 from ...op.registry import OpDef, register
 from .by_number import drawn_type
-from .distributions import DISTRIBUTIONS, sample
+from .distributions import DISTRIBUTIONS, need_meaning, sample
 from .native import draw_by_arrays, need_readable
 
 
@@ -43,7 +43,10 @@ def compute_of(name: str) -> Callable[
     def compute(ctx: OpContext, p: SampleParams, ins: list[AnyArray],
                 outs: list[NumpyOutput]) -> None:
         each = prod(p.shape)
-        numbers = [np.repeat(x.reshape(-1).astype(np.float64), each) for x in ins]
+        given = [x.reshape(-1).astype(np.float64) for x in ins]
+        if each:
+            need_meaning(name, given)
+        numbers = [np.repeat(x, each) for x in given]
         outs[0].write(sample(ctx.random, name, numbers, outs[0].dtype).reshape(outs[0].shape))
     return compute
 
@@ -69,5 +72,5 @@ for _name, _kind in DISTRIBUTIONS.items():
                    aliases=(f"sample_{_name}",),
                    doc=f"Random numbers by arrays of parameters. {_kind.what}.\n\nThe parameters "
                        "have one shape and dtype, to which `shape` is added: that many numbers "
-                       "for each element. NaN where a parameter has no meaning. Source: MXNet's "
-                       f"_sample_{_name}; a native kernel."))
+                       "for each element. ParameterError where a parameter has no meaning. Source: "
+                       f"MXNet's _sample_{_name}; a native kernel."))

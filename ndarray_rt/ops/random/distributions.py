@@ -1,8 +1,7 @@
 """How numbers of each distribution are made from random words, for parameters that are arrays.
 
 Everything is in double precision and element by element, to the same bits as by the native kernel
-(native/kernels/random/distributions.c). Parameters that mean nothing give NaN. Registers no
-operator.
+(native/kernels/random/distributions.c). Registers no operator.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..._array.layout import AnyArray
 from ...dtypes import DType
+from ...errors import ParameterError
 from ...native import lib
 from ...op.normal import exp, log, log_factorial, standard_normal
 from ...op.random_state import RandomState, uniform_floats
@@ -175,32 +175,65 @@ def rounded(x: AnyArray, dtype: DType) -> AnyArray:
 
 
 class Distribution(NamedTuple):
-    """What is drawn, the names of its parameters as arrays, how, by which native name."""
+    """What is drawn, the names of its parameters as arrays, how, by which native name.
+
+    `means` tells for each element of the parameters whether they mean something, `expected` which
+    do, in words.
+    """
 
     what: str
     parameters: tuple[str, ...]
     draw: Draw
     code: int
+    means: Callable[..., AnyArray]
+    expected: str
 
 
 DISTRIBUTIONS = {
-    "uniform": Distribution("Evenly from [low, high)", ("low", "high"), draw_uniform,
-                            lib.NDRT_DRAW_UNIFORM),
-    "normal": Distribution("From the normal distribution of mean mu and standard deviation sigma",
-                           ("mu", "sigma"), draw_normal, lib.NDRT_DRAW_NORMAL),
-    "gamma": Distribution("From the gamma distribution of shape alpha and scale beta",
-                          ("alpha", "beta"), draw_gamma, lib.NDRT_DRAW_GAMMA),
-    "exponential": Distribution("From the exponential distribution of rate lam", ("lam",),
-                                draw_exponential, lib.NDRT_DRAW_EXPONENTIAL),
-    "poisson": Distribution("From the Poisson distribution of mean lam, as floats", ("lam",),
-                            draw_poisson, lib.NDRT_DRAW_POISSON),
+    "uniform": Distribution(
+        "Evenly from [low, high)", ("low", "high"), draw_uniform, lib.NDRT_DRAW_UNIFORM,
+        lambda low, high: np.isfinite(high - low), "finite numbers, not too far apart"),
+    "normal": Distribution(
+        "From the normal distribution of mean mu and standard deviation sigma", ("mu", "sigma"),
+        draw_normal, lib.NDRT_DRAW_NORMAL,
+        lambda mu, sigma: np.isfinite(mu) & np.isfinite(sigma) & (sigma >= 0),
+        "finite numbers, sigma at least 0"),
+    "gamma": Distribution(
+        "From the gamma distribution of shape alpha and scale beta", ("alpha", "beta"), draw_gamma,
+        lib.NDRT_DRAW_GAMMA, lambda alpha, beta: (alpha > 0) & np.isfinite(alpha) & (beta > 0),
+        "numbers above 0, alpha finite"),
+    "exponential": Distribution(
+        "From the exponential distribution of rate lam", ("lam",), draw_exponential,
+        lib.NDRT_DRAW_EXPONENTIAL, lambda lam: lam > 0, "a number above 0"),
+    "poisson": Distribution(
+        "From the Poisson distribution of mean lam, as floats", ("lam",), draw_poisson,
+        lib.NDRT_DRAW_POISSON, lambda lam: lam >= 0, "a number of at least 0"),
     "negative_binomial": Distribution(
         "Failures before the k-th success, each of probability p, as floats", ("k", "p"),
-        draw_negative_binomial, lib.NDRT_DRAW_NEGATIVE_BINOMIAL),
+        draw_negative_binomial, lib.NDRT_DRAW_NEGATIVE_BINOMIAL,
+        lambda k, p: (k >= 0) & np.isfinite(k) & (p >= 0) & (p <= 1),
+        "k finite and at least 0, p from 0 to 1"),
     "generalized_negative_binomial": Distribution(
         "From the negative binomial distribution of mean mu and dispersion alpha, as floats",
-        ("mu", "alpha"), draw_generalized, lib.NDRT_DRAW_GENERALIZED),
+        ("mu", "alpha"), draw_generalized, lib.NDRT_DRAW_GENERALIZED,
+        lambda mu, alpha: (mu >= 0) & (alpha >= 0) & np.isfinite(alpha),
+        "numbers of at least 0, alpha finite"),
 }
+
+
+def need_meaning(name: str, parameters: list[AnyArray]) -> None:
+    """ParameterError for arrays of parameters, in double precision, with some that mean nothing."""
+    kind = DISTRIBUTIONS[name]
+    with np.errstate(all="ignore"):
+        fits = kind.means(*parameters)
+    if fits.all():
+        return
+    i = int(np.argmin(fits))
+    got = " and ".join(f"{what}={x[i]:g}" for what, x in zip(kind.parameters, parameters,
+                                                             strict=True))
+    many = len(parameters) > 1
+    raise ParameterError(f"parameter{'s' * many} at place {i} {'are' if many else 'is'} {got}, "
+                         f"expected {kind.expected}")
 
 
 def _words_of(name: str, dtype: DType) -> int:

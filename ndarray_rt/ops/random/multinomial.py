@@ -13,7 +13,7 @@ from ..._array.layout import AnyArray, get_bytes
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import UINT8, find_dtype, native_code
-from ...errors import ShapeError, Unsupported
+from ...errors import ParameterError, ShapeError, Unsupported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.normal import log
@@ -78,11 +78,31 @@ def _places(totals: AnyArray, u: AnyArray) -> AnyArray:
     return low
 
 
+def _need_probabilities(rows: AnyArray, totals: AnyArray) -> None:
+    """ParameterError for numbers that are no probabilities; `totals` of the rows are 1 at most.
+
+    Less is left to the last place, as np.random.multinomial does.
+    """
+    # as they are rounded; those of half precision near 0 by up to that much more each
+    most = 1.01 + (2.0**-25 * rows.shape[1] if rows.dtype.itemsize == 2 else 0.0)
+    negative = ~(rows >= 0)
+    wrong = np.flatnonzero(negative.any(axis=1) | ~((totals > 0) & (totals <= most)))
+    if not wrong.size:
+        return
+    row = wrong[0]
+    if negative[row].any():
+        place = int(np.argmax(negative[row]))
+        raise ParameterError(f"row {row} of data has {rows[row, place]:g} at place {place}, "
+                             "expected probabilities")
+    raise ParameterError(f"row {row} of data adds up to {totals[row]:g}, expected probabilities: 1")
+
+
 def compute(ctx: OpContext, p: MultinomialParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    rows = _rows(ins[0])
+    rows, n = _rows(ins[0]), prod(outs[0].shape)
     totals = np.cumsum(rows.astype(np.float64), axis=1)
-    n = prod(outs[0].shape)
+    if n:
+        _need_probabilities(rows, totals[:, -1])
     words = ctx.random.words(2 * n)
     u = unit(words[::2], words[1::2]).reshape(len(rows), prod(p.shape))
     # where the sum stays below 1 by rounding, what is left belongs to the last that can come
@@ -153,7 +173,9 @@ register(OpDef("_sample_multinomial", MultinomialParams, inputs=("data",), outpu
                doc="Places along the last axis of data, drawn by the probabilities there, which "
                    "add up to 1.\n\n`shape` of them for each row. With get_prob a second output "
                    "has the logarithms of the probabilities of what was drawn, in the dtype of "
-                   "data; through it data has a gradient. Source: MXNet's _sample_multinomial; "
+                   "data; through it data has a gradient. Numbers below 0 or NaN, and rows that "
+                   "add up to 0 or to more than 1, raise ParameterError; of less than 1 the last "
+                   "place that can come gets the rest. Source: MXNet's _sample_multinomial; "
                    "a native kernel."))
 register(OpDef("_backward_sample_multinomial", MultinomialParams,
                inputs=("out_grad", "data", "places"), infer_shape=infer_shape_backward,

@@ -10,7 +10,7 @@ from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype
-from ...errors import ShapeError, TypeMismatch, Unsupported
+from ...errors import ParameterError, ShapeError, TypeMismatch, Unsupported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types
 from ...op.params import Params, integer, optional_dtype, params_class, shape, text
@@ -42,6 +42,9 @@ def infer_type(p: RandintParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
     found = merge_types([outs[0], given]) or np.dtype(np.int32)
     if found.name not in ("int32", "int64"):
         raise TypeMismatch(f"dtype {found} is neither int32 nor int64")
+    ends = np.iinfo(found)
+    if p.low < ends.min or p.high - 1 > ends.max:
+        raise ParameterError(f"low={p.low} and high={p.high}, expected numbers that {found} holds")
     return [], [found]
 
 
@@ -69,6 +72,6 @@ def compute_ex(ctx: OpContext, p: RandintParams, ins: list[NDArray], outs: list[
 register(OpDef("_random_randint", RandintParams, inputs=(), infer_shape=infer_shape,
                infer_type=infer_type, compute=compute, compute_ex=compute_ex,
                no_gradient=CONSTANT, is_random=True, aliases=("random_randint",),
-               doc="Random whole numbers, evenly from [low, high).\n\nBounds beyond int32 wrap "
-                   "round in it. From the stream of random words of the context. Source: "
+               doc="Random whole numbers, evenly from [low, high), all of which "
+                   "the dtype holds.\n\nFrom the stream of random words of the context. Source: "
                    "MXNet's _random_randint; a native kernel."))
