@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt import config
 from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch
 
 NAMES = ("a", "b", "a_min", "a_max", "b_min", "b_max")
@@ -131,6 +132,21 @@ def test_ranges_of_nan_are_refused(name: str, is_low: bool) -> None:
     ends = [mx.nd.array([np.nan]), mx.nd.array([1.0])]
     with pytest.raises(ParameterError, match=f"_contrib_{name}.*an end of a range is nan"):
         calls_with_ranges(*(ends if is_low else ends[::-1]))[name]()
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_ranges_without_an_end_are_refused(native: bool) -> None:
+    data, one = mx.nd.array([[1.0, -np.inf, 2.0]]), mx.nd.ones((1,))
+    contrib = mx.nd.contrib
+    calls: dict[str, Any] = {
+        "quantize_v2": lambda: contrib.quantize_v2(data),
+        "quantize_asym": lambda: contrib.quantize_asym(data),
+        "quantize": lambda: contrib.quantize(data, mx.nd.array([-np.inf]), one)}
+    with config.override(NDRT_ONEDNN=native):
+        for name, call in calls.items():
+            with pytest.raises(ParameterError, match=f"^_contrib_{name}: data has a range from "
+                                                     "-inf to .*, expected finite numbers"):
+                call()
 
 
 @pytest.mark.parametrize("end", ["min_calib_range", "max_calib_range"])

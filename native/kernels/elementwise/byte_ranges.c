@@ -68,6 +68,9 @@ static ndrt_status quantize_range(kernel_call *call) {
     const float low = *job.data_low, high = *job.data_high;
     const float top = widest(job.data_low, job.data_high);
     TRY(need_numbers("quantize range", (const float *[]){job.data_low, job.data_high}, 2));
+    if (!isfinite(top))
+        return ndrt_fail(NDRT_VALUE, "data has a range from %g to %g, expected finite numbers",
+                         (double)low, (double)high);
     *job.scale = job.most / top;
     *job.low = job.is_signed ? -top : low;
     *job.high = job.is_signed ? top : high;

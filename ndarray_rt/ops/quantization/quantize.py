@@ -8,6 +8,7 @@ from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT8, UINT8, DType, find_dtype
+from ...errors import ParameterError
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import Params, choice, optional_number, params_class
@@ -91,7 +92,7 @@ def infer_type(p: QuantizeParams, ins: TypeList, outs: TypeList) -> tuple[TypeLi
 
 def compute(ctx: OpContext, p: QuantizeParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    dtype, (low, high) = find_dtype(p.out_type), map(value_of, ins[1:])
+    dtype, (low, high) = find_dtype(p.out_type), finite(*map(value_of, ins[1:]))
     most = widest(low, high)
     outs[0].write(scaled(ins[0], ratio(WHOLE[dtype], most), dtype))
     outs[1].write(one(low if dtype == UINT8 else -most))
@@ -121,7 +122,7 @@ def compute_v2(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
         low, high = given or (np.float32(0) if x.dtype == UINT8 else -most, most)
         outs[0].write(x.astype(p.dtype))
     else:
-        low, high = given or extent(x)
+        low, high = given or finite(*extent(x))
         outs[0].write(scaled(x, scale_of(p.dtype, low, high), p.dtype))
         if p.dtype == INT8:
             high = widest(low, high)
@@ -168,6 +169,13 @@ def extent(x: AnyArray) -> tuple[np.float32, np.float32]:
             np.float32(np.fmax.reduce(x, axis=None, initial=-most)))
 
 
+def finite(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32]:
+    """The range; ParameterError for one without an end, in which all numbers are 0."""
+    if not np.isfinite(low) or not np.isfinite(high):
+        raise ParameterError(f"data has a range from {low:g} to {high:g}, expected finite numbers")
+    return low, high
+
+
 # ---- _contrib_quantize_asym ---------------------------------------------------------------------
 
 
@@ -180,7 +188,7 @@ def infer_type_asym(p: QuantizeAsymParams, ins: TypeList, outs: TypeList,
 def compute_asym(ctx: OpContext, p: QuantizeAsymParams, ins: list[AnyArray],
                  outs: list[NumpyOutput]) -> None:
     if p.min_calib_range is None or p.max_calib_range is None:
-        low, high = extent(ins[0])
+        low, high = finite(*extent(ins[0]))
     else:
         low, high = np.float32(p.min_calib_range), np.float32(p.max_calib_range)
     with np.errstate(all="ignore"):
