@@ -248,10 +248,7 @@ def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
     try:
         return _run(call, ctx)
     except NdrtError as error:
-        layers = call.params.layers
-        # users know the layers, not what they were fused to
-        node = f"{call.node} (layers {', '.join(layers)})" if layers and call.node else call.node
-        name_call(error, call.op.name, node)
+        name_call(error, *call.params.told(call.op.name, call.node))
         raise
 
 

@@ -326,6 +326,12 @@ class Params:
         """Names of the nodes that an operator of such parameters was made of, for errors."""
         return ()
 
+    def told(self, operator: str, node: str | None) -> tuple[str, str | None]:
+        """What errors call an operator of such parameters and its node: users know the layers, not
+        what they were fused to."""
+        layers = self.layers
+        return operator, f"{node} (layers {', '.join(layers)})" if layers and node else node
+
     def __init__(self, **values: Any) -> None:
         own, known = self.__dict__, self._known
         own.update(self._defaults)

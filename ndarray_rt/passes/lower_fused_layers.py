@@ -128,7 +128,8 @@ def _lowered(node: Node, plan: _Plan, given: Mapping[str, Entry], facts: Facts) 
     weight, *rest = rounded.outputs
     has_bias = len(rest) > (2 if is_sums else 1)
     inputs = [given["data"], weight, *rest[:has_bias]]
-    attrs = {**p.layer.to_attrs(), "no_bias": not has_bias, "out_type": plan.dtype.name,
+    attrs = {**p.layer.to_attrs(), "of": _told(node), "no_bias": not has_bias,
+             "out_type": plan.dtype.name,
              **_bends("first", plan.first), **_bends("last", plan.last)}
     if not is_sums:
         inputs.append(rest[-1])
@@ -179,6 +180,13 @@ def _in_floats(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
     return [made] if p.gives_floats else [_quantized(node, made), *_ends(node)]
 
 
+def _told(node: Node) -> str:
+    """Operator and node as errors are to tell them."""
+    assert node.op is not None
+    assert node.params is not None
+    return " ".join(part or "" for part in node.params.told(node.op.name, node.name))
+
+
 def _bends(name: str, bend: Bend) -> dict[str, float]:
     return {f"{name}_{key}": value for key, value in bend._asdict().items()}
 
@@ -186,8 +194,8 @@ def _bends(name: str, bend: Bend) -> dict[str, float]:
 def _rounded(node: Node, plan: _Plan, given: Mapping[str, Entry], data: DType) -> Node:
     """What makes whole numbers of the layer's parameters."""
     p: Any = node.params
-    attrs: dict[str, object] = {"data_type": data.name, "out_scale": plan.out_scale,
-                                "no_bias": p.layer.no_bias}
+    attrs: dict[str, object] = {"of": _told(node), "data_type": data.name,
+                                "out_scale": plan.out_scale, "no_bias": p.layer.no_bias}
     bias = () if p.layer.no_bias else ("bias",)
     name = f"{node.name}_rounded"
     if node.op is find(DENSE) and not p.channel_wise_quantize:

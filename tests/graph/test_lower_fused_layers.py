@@ -181,3 +181,20 @@ def test_a_range_that_uint8_can_not_have_is_refused() -> None:
     text = symbol.tojson().replace('"min_calib_range": "0.000000"', '"min_calib_range": "-1.0"')
     with pytest.raises(ParameterError, match="data is uint8 and has a range from -1"):
         bound(mx.sym.load_json(text), given, aux).forward()
+
+
+def test_errors_name_the_users_layer() -> None:
+    """The first run and a replay: uint8 does not stand for numbers below 0."""
+    symbol = relu(conv(DATA, "a"))
+    made, params, aux = quantization.quantize_model_mkldnn(
+        symbol, *parameters(symbol), label_names=None, calib_mode="none", quantized_dtype="uint8")
+    executor = made.bind(mx.cpu(), {**params, "data": mx.nd.zeros(SHAPE)}, grad_req="null",
+                         aux_states=aux)
+    above, below = np.abs(PICTURES), -np.abs(PICTURES)
+    for data in (above, above, above, below, below, above, above, below):
+        if data is above:
+            executor.forward(data=data)
+        else:
+            with pytest.raises(ParameterError, match=r'^_sg_mkldnn_conv "\w* \(layers a, '
+                                                     r'activation\d+\)": .*expected one from 0'):
+                executor.forward(data=data)

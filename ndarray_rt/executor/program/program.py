@@ -203,8 +203,10 @@ class Program:
             # training reads the weights themselves: copies packed by inference are no guards of it
             sources = {} if part[2] else self._sources()
             touched = {*chunks, *self.prologue.sources}
-            recipe = made._replace(names=[(step.op.name, step.name) for step in steps], written_at={
-                c: i for i in reversed(range(len(steps))) for c in self.written(steps[i:i + 1])})
+            recipe = made._replace(
+                names=[step.params.told(step.op.name, step.name) for step in steps], written_at={
+                    c: i for i in reversed(range(len(steps)))
+                    for c in self.written(steps[i:i + 1])})
             capture.keep(Replay(recipe, Guards(
                 self._leases, [c for c in chunks if c not in storages],
                 [c for c in self.written(steps) if c not in storages], own, start,

@@ -18,7 +18,7 @@ from ...errors import ParameterError
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
-from ...op.params import Params, boolean, choice, number, optional_number, params_class
+from ...op.params import boolean, choice, number, optional_number, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
 from ...storage.kernels import elementwise as kernels
@@ -43,12 +43,13 @@ from ..quantization.whole_layers import (
     scale_of,
     whole_layer,
 )
+from .part_of_layer import PartParams
 
 NORM = ("gamma", "beta", "mean", "var")
 
 
 @params_class
-class RoundParams(Params):
+class RoundParams(PartParams):
     """What the layer gives: floats times `out_scale`, or int32 sums without it."""
 
     data_type: str = choice("int8", "uint8", doc="dtype of the layer's data")

@@ -16,7 +16,7 @@ from ...dtypes import FLOAT32, INT8, INT32, DType, find_dtype
 from ...errors import ShapeError
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge
-from ...op.params import Params, boolean, choice, number, params_class
+from ...op.params import boolean, choice, number, params_class
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import channels_last_desc, default_desc
 from ...storage.kernels import elementwise as kernels
@@ -28,13 +28,14 @@ from ..quantization.ranges import BYTES, ends_shape, need_dtype, rounded, value_
 from ..quantization.whole_layers import scale_of
 from ..quantization.whole_sums import Bend, Finish
 from ..tensor.places import can_add
+from .part_of_layer import PartParams
 
 SUM = ("sum", "sum_min", "sum_max")
 Sums = Callable[[Any, list[AnyArray], Shape], AnyArray]
 
 
 @params_class
-class RoundedParams(Params):
+class RoundedParams(PartParams):
     """What becomes of the sums. Functions of them are as `Bend`; the first one is before the
     summand."""
 
