@@ -10,7 +10,12 @@ import numpy as np
 from .._array.ndarray import NDArray
 from ..errors import ParameterError, TypeMismatch, shown
 from ..executor.calibration.batches import EXPECTED
-from ..executor.calibration.calibrate import check_no_batches, dynamic_heads, switch
+from ..executor.calibration.calibrate import (
+    check_no_batches,
+    dynamic_heads,
+    switch,
+    variable_types,
+)
 from ..executor.calibration.collectors import Logger
 from ..executor.calibration.options import DYNAMIC, Options, Table
 from ..executor.calibration.quantizer import Quantizer
@@ -83,7 +88,8 @@ class DynamicLayers:
 def _quantizer(executor: Executor, inputs: Collection[str], options: Options,
                logger: Logger) -> Quantizer:
     return Quantizer(executor.symbol.entries,
-                     [name for name in executor.arg_dict if name not in inputs], options, logger)
+                     [name for name in executor.arg_dict if name not in inputs],
+                     variable_types(executor), options, logger)
 
 
 def calibrate(model: Model, batches: Any, options: Options, logger: Logger) -> None:

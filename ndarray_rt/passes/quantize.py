@@ -25,6 +25,9 @@ OF_INPUT = frozenset((QUANTIZE, SHIFT, REQUANTIZE))
 OF_OUTPUT = frozenset(("_contrib_quantized_batch_norm",))
 # operators on floats that can be quantized only where calibration follows
 NEED_RANGES = tuple(name for name, rule in RULES.items() if rule.quantized in OF_OUTPUT)
+# operators on 8-bit numbers, some of which are on floats without their parameter `quantized`
+QUANTIZED = frozenset((QUANTIZE, SHIFT, DEQUANTIZE, REQUANTIZE,
+                       *(rule.quantized for rule in RULES.values())))
 PREFIX = "quantized_"
 MODES = ("full", "smart")
 ENOUGH = 1e-5  # of a range: a thousandth of a step
@@ -59,7 +62,7 @@ class Quantized(NamedTuple):
 
 
 def quantize(heads: Sequence[Entry], wanted: Wanted) -> Quantized:
-    """A new graph; ParameterError for another mode."""
+    """A new graph; ParameterError for another mode, and for a graph that is quantized already."""
     if wanted.mode not in MODES:
         raise ParameterError(f"unrecognized quantize mode: {wanted.mode!r}, expected 'full' or "
                              "'smart'")
@@ -107,6 +110,15 @@ def _chosen(heads: Sequence[Entry], wanted: Wanted) -> dict[Node, Rule]:
     behind = _reached(leads, found, lambda node: readers.get(node, []))
     return {node: rule for node, rule in found.items()
             if rule.leads or (node in before and node in behind)}
+
+
+def _refuse_quantized(heads: Sequence[Entry]) -> None:
+    """ParameterError for a graph with a node on 8-bit numbers."""
+    for node in topological(heads):
+        if node.op is not None and node.op.name in QUANTIZED and getattr(
+                node.params, "quantized", True):
+            raise ParameterError("no node of the graph can be quantized: it is on 8-bit numbers "
+                                 f'already, as is {node.op.name} "{node.name}"')
 
 
 def _rule_of(node: Node, wanted: Wanted) -> Rule | None:
@@ -171,6 +183,8 @@ class _Quantization:
         self._floats: dict[Entry, Entry] = {}
 
     def result(self) -> Quantized:
+        if not self._rules:
+            _refuse_quantized(self._heads)
         for node in topological(self._heads):
             rule = self._rules.get(node)
             made = self._copy(node) if rule is None else self._quantized(node, rule)

@@ -107,6 +107,16 @@ def test_refuses(given: dict[str, Any], error: type[Exception], text: str) -> No
         quantization.quantize_with_report(sym, aux_params=aux, **call)
 
 
+def test_what_has_no_layers_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"sym has no layer that can be quantized$"):
+        quantization.quantize_with_report(mx.sym.relu(mx.sym.var("data")), {}, {},
+                                          {"data": SAMPLES})
+    sym, args, aux = network()
+    with pytest.raises(ParameterError, match="beside the excluded ones: first, second, last"):
+        quantization.quantize_with_report(sym, args, aux, {"data": SAMPLES},
+                                          excluded_sym_names=["first", "second", "last"])
+
+
 def test_names_that_no_node_has() -> None:
     """Warnings where MXNet's programs exclude nodes of several networks at once, else refused."""
     sym, args, aux = network()
@@ -120,11 +130,20 @@ def test_names_that_no_node_has() -> None:
 
 
 def test_errors_of_fused_layers_name_the_layers_inside() -> None:
-    """A range is nan where data without calibration are not finite."""
+    """uint8 does not stand for numbers below 0."""
+    sym, args, aux = network()
+    made = quantization.quantize_model_mkldnn(sym, args, aux, label_names=None, calib_mode="none",
+                                              quantized_dtype="uint8")
+    for passes in ("all", ""):
+        with config.override(NDRT_SKIP_PASSES=passes), pytest.raises(
+                ParameterError, match=r'_sg_mkldnn_conv ".* \(layers .*first.*\)": '):
+            outputs(*made, -np.abs(SAMPLES))
+
+
+def test_data_that_is_not_finite_is_named() -> None:
     sym, args, aux = network()
     made = quantization.quantize_model_mkldnn(sym, args, aux, label_names=None, calib_mode="none")
-    with config.override(NDRT_SKIP_PASSES="all"), pytest.raises(
-            ParameterError, match=r'\(layers .*(first|second|last).*\)": '):
+    with pytest.raises(ParameterError, match=r'"data_quantize": data has a range from .* to inf'):
         outputs(*made, np.full_like(SAMPLES, np.inf))
 
 

@@ -100,6 +100,20 @@ def test_clips_of_a_sample_count_as_samples() -> None:
     assert is_near(quantize_net_v2(net, calib_mode="naive", calib_data=[clips])(x), want)
 
 
+@pytest.mark.parametrize("mode", ["naive", "entropy"])
+@pytest.mark.parametrize("labels", [False, True])
+def test_volumes_stay_whole_where_the_block_takes_them(mode: str, labels: bool) -> None:
+    net = nn.HybridSequential()
+    net.add(nn.Conv3D(6, 2, activation="relu"), nn.Dense(5))
+    net.initialize(mx.init.Xavier())
+    volumes = np.random.RandomState(2).uniform(0, 1, (6, 2, 3, 4, 5)).astype(np.float32)
+    arrays = [volumes, np.arange(6)] if labels else [volumes]
+    data = gluon.data.DataLoader(gluon.data.ArrayDataset(*arrays), batch_size=3)
+    made = quantize_net_v2(net, calib_mode=mode, calib_data=data)
+    x = mx.nd.array(volumes)
+    assert is_near(made(x), net(x), 0.1)
+
+
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_block_of_several_inputs(labels: bool) -> None:
     net = Two()

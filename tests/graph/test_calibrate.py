@@ -208,6 +208,16 @@ def test_histograms_may_begin_with_zeros() -> None:
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("value", [-5.0, 5.0, -1e-20])
+def test_a_value_that_is_always_the_same_is_kept(value: float) -> None:
+    symbol = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, no_bias=True, name="fc")
+    data = np.full((4, 6), value, np.float32)
+    executor = symbol.bind(mx.cpu(), {"data": mx.nd.zeros((4, 6)), "fc_weight": mx.nd.ones((3, 6))},
+                           grad_req="null")
+    executor.calibrate([data], calib_mode="entropy", quantized_dtype="int8")
+    np.testing.assert_allclose(executor.forward(data=data)[0].asnumpy(), 6 * value, rtol=0.02)
+
+
 def test_it_can_be_calibrated_again() -> None:
     executor = bound()
     executor.calibrate([x * 9 for x in BATCHES])
@@ -416,6 +426,35 @@ def test_wrong_arguments_are_named(batches: Any, options: dict[str, Any], error:
     with pytest.raises(error, match=said):
         executor.calibrate(batches, **options)
     np.testing.assert_array_equal(run(executor)[0], want)
+
+
+def test_a_quantized_graph_is_refused() -> None:
+    symbol = residual(mx)
+    args, aux = parameters(mx, symbol)
+    for make in (quantization.quantize_model, quantization.quantize_model_mkldnn):
+        made, params, states = make(symbol, args, aux, label_names=None, calib_mode="none")
+        told = 'it is on 8-bit numbers already, as is _contrib_quantize_v2 "data_quantize"'
+        with pytest.raises(ParameterError, match=told):
+            make(made, params, states, label_names=None, calib_mode="none")
+        with pytest.raises(ParameterError, match=told):
+            quantization.quantize_with_report(made, params, states, {"data": BATCHES[0]})
+        executor = made.bind(mx.cpu(), {**params, "data": mx.nd.zeros(SHAPE)}, grad_req="null",
+                             aux_states=states)
+        with pytest.raises(ParameterError, match=told):
+            executor.calibrate(BATCHES)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+@pytest.mark.parametrize("fused", [False, True])
+def test_other_floats_are_refused(dtype: str, fused: bool) -> None:
+    x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+    executor = x.simple_bind(mx.cpu(), grad_req="null", type_dict={"data": dtype}, data=(2, 4))
+    data = np.ones((2, 4), dtype)
+    want = executor.forward(data=data)[0].asnumpy()
+    with pytest.raises(TypeMismatch, match=rf'"(fc|.* \(layers fc\))": data.* has dtype {dtype}, '
+                                           "expected float32"):
+        executor.calibrate([data], fused=fused)
+    np.testing.assert_array_equal(executor.forward(data=data)[0].asnumpy(), want)
 
 
 def test_training_is_refused() -> None:

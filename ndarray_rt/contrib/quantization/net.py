@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import nd, sym
 from ...context import Context
-from ...errors import ParameterError, TypeMismatch, shown
+from ...errors import ParameterError, ShapeError, TypeMismatch, shown
 from ...executor.calibration.collectors import Logger
 from ...executor.calibration.options import check_names, is_calibrated
 from ...gluon import HybridBlock, SymbolBlock
@@ -29,6 +29,8 @@ from .model import (
 )
 from .symbols import check_shapes
 
+MANY_AXES = 5  # of an array that may have clips of videos, (samples, clips, channels, ...)
+
 
 class _Samples(DataIter):
     """The first arrays of each batch of a DataIter or a DataLoader, under the names of a graph."""
@@ -44,7 +46,15 @@ class _Samples(DataIter):
         self._left = iter(self._batches)
 
     def next(self) -> DataBatch:
-        return DataBatch(_arrays(next(self._left))[:len(self.provide_data)])
+        arrays = _arrays(next(self._left))[:len(self.provide_data)]
+        if len(arrays[0].shape) == len(self.provide_data[0].shape) + 1:
+            arrays[0] = arrays[0].reshape(_of_clips(arrays[0].shape))
+        return DataBatch(arrays)
+
+
+def _of_clips(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of clips of videos, several a sample, as samples of their own."""
+    return (shape[0] * shape[1], *shape[2:])
 
 
 def _arrays(batch: Any) -> list[Any]:
@@ -56,9 +66,6 @@ def _arrays(batch: Any) -> list[Any]:
         if not isinstance(x, nd.NDArray):
             raise TypeMismatch(f"a batch of calib_data has {shown(x)}, expected NDArrays: of a "
                                "DataIter or a gluon.data.DataLoader")
-    # videos: clips of one sample count as samples
-    if arrays and arrays[0].ndim > 4:
-        arrays[0] = arrays[0].reshape((-1, *arrays[0].shape[2:]))
     return arrays
 
 
@@ -76,6 +83,22 @@ def _described(calib_data: Any) -> list[DataDesc]:
     except StopIteration:
         raise ParameterError("calib_data has no batch, expected at least 1") from None
     return [DataDesc(f"data{i}", x.shape, x.dtype) for i, x in enumerate(first)]
+
+
+def _traced_as_clips(network: HybridBlock, descs: Sequence[DataDesc], ctx: Context,
+                     ) -> tuple[Symbol, list[DataDesc]]:
+    """`traced`, also where the first array has clips of videos and the block takes one a sample."""
+    try:
+        return traced(network, descs, ctx)
+    except ShapeError:
+        if len(descs[0].shape) < MANY_AXES:
+            raise
+        first = DataDesc(descs[0].name, _of_clips(descs[0].shape), descs[0].dtype)
+        try:
+            return traced(network, [first, *descs[1:]], ctx)
+        except ShapeError:
+            pass
+        raise
 
 
 def traced(network: HybridBlock, descs: Sequence[DataDesc], ctx: Context,
@@ -115,8 +138,8 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
     exclude_layers, exclude_operators : nodes and operators that stay on floats.
     exclude_layers_match : so do nodes with one of these in their names.
     calib_data : a DataIter or a gluon.data.DataLoader; labels behind the data are passed over.
-        The first array of a DataLoader has its first two axes joined if it has more than 4, as
-        clips of videos have; networks that take such arrays need a DataIter.
+        The first array has its first two axes joined if it has more than 4, as clips of videos
+        have, and `network` takes it only so.
     data_shapes : DataDesc or (name, shape) of each input; needed without `calib_data`.
     calib_mode : "none", "naive", "entropy", or "customize": ranges that `LayerOutputCollector`
         collects, as of `quantize_graph`.
@@ -140,7 +163,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
     given = [as_desc(desc) for desc in data_shapes] if data_shapes else descs
     if not given:
         raise ParameterError("data_shapes required")
-    graph, inputs = traced(network, given, ctx)
+    graph, inputs = _traced_as_clips(network, given, ctx)
     excluded += [name for name in dict.fromkeys(node.name or "" for node in graph.get_internals())
                  if any(part in name for part in matched)]
     if logger:

@@ -186,6 +186,10 @@ class _Work:
         self._mode, self._dtype, self._granularity = how
         made = self._graph(())
         nodes = {node.name: node for node in topological(self._floats.entries)}
+        if not made.nodes:
+            raise ParameterError("sym has no layer that can be quantized"
+                                 + (f" beside the excluded ones: {', '.join(excluded)}"
+                                    if excluded else ""))
         self._nodes = made.nodes
         # by names of the user's own: fused layers have others
         self._layers = [found for name in made.nodes if (found := _layer(nodes[name])) is not None]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ... import nd
+from ...dtypes import FLOAT32
 from ...errors import NameMismatch, ShapeError, TypeMismatch, shown
 from ...executor.calibration.collectors import Logger
 from ...executor.calibration.names import unknown_names
@@ -103,6 +104,9 @@ def _quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Table
             param = params[plain]
             if not isinstance(param, NDArray):
                 raise TypeMismatch(f"parameter {plain!r} is {shown(param)}, expected an NDArray")
+            if param.dtype != FLOAT32:
+                raise TypeMismatch(f"parameter {plain!r} has dtype {param.dtype}, expected "
+                                   "float32: no other is quantized")
             for end, array in zip(("", "_min", "_max"), nd.contrib.quantize(
                     param, nd.min(param), nd.max(param), out_type="int8"), strict=True):
                 made[name + end] = array

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ...dtypes import FLOAT32
+from ...dtypes import FLOAT32, DType
 from ...errors import MXNetError, ParameterError
 from ...passes.quantize_dynamic import quantize_dynamic
 from ...symbol.node import Entry
@@ -39,7 +39,8 @@ def calibrate(executor: Executor, batches: Any, data_names: Iterable[str] | None
         first = next(given, None)
         if first is None:
             raise ParameterError("calibrate: there is no batch, expected at least 1")
-        quantizer = Quantizer(bound.symbol.entries, parameters(executor, first), options, logger)
+        quantizer = Quantizer(bound.symbol.entries, parameters(executor, first),
+                              variable_types(executor), options, logger)
         before = bound.heads
         try:
             _show(executor, quantizer, chain([first], given))
@@ -87,6 +88,11 @@ def parameters(executor: Executor, inputs: Iterable[str]) -> list[str]:
     """The arguments that are no inputs: neither these, nor given to forward so far."""
     data = {*inputs, *executor._bound.fed}
     return [name for name in executor.arg_dict if name not in data]
+
+
+def variable_types(executor: Executor) -> dict[str, DType]:
+    """The dtypes of arguments and auxiliary states."""
+    return {name: x.dtype for name, x in executor._bound.variables.items()}
 
 
 def switch(executor: Executor, heads: Sequence[Entry], watch: Watch | None) -> None:

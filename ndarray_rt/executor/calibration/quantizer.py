@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ...errors import ParameterError
+from ...dtypes import FLOAT32, DType
+from ...errors import ParameterError, TypeMismatch, message
 from ...passes.fuse_layers import SCORES, WEIGHTED, fuse_layers
 from ...passes.fuse_ranges import fuse_ranges
 from ...passes.quantize import Wanted, calibrate, quantize
+from ...passes.quantize_rules import RULES
 from ...passes.rewrite import make
+from ...symbol.compose import input_names
+from ...symbol.infer import infer_graph_types
 from ...symbol.node import Entry, Node, topological
 from .collectors import Logger
 from .names import refuse_unknown
@@ -25,13 +29,14 @@ class Quantizer:
     """A graph on floats, what collects its ranges, and that graph on 8-bit numbers.
 
     `floats` is what is to run while `collector` is called with each input and output. `parameters`
-    are the variables that are quantized once for each change of them. ParameterError where one of
-    these has a name that a quantized parameter would have, NameMismatch for an excluded name that
-    no node has.
+    are the variables that are quantized once for each change of them, `types` the dtypes of all
+    variables. ParameterError where one of these has a name that a quantized parameter would have,
+    NameMismatch for an excluded name that no node has, TypeMismatch for a node to be quantized
+    whose data are not float32.
     """
 
-    def __init__(self, heads: Sequence[Entry], parameters: Collection[str], options: Options,
-                 logger: Logger = None) -> None:
+    def __init__(self, heads: Sequence[Entry], parameters: Collection[str],
+                 types: Mapping[str, DType], options: Options, logger: Logger = None) -> None:
         self._options = options
         self._logger = logger
         self._sources = {f"{name}{end}": (name, i) for name in parameters
@@ -48,6 +53,7 @@ class Quantizer:
             options.dtype, options.mode, options.excluded_names,
             (*options.excluded_ops, *COMPUTED_OF_FLOATS),
             frozenset(parameters), options.by_rows))
+        _need_floats(self.floats, self._made.nodes, types)
         self.collector = make_collector(options.calib_mode, options.dtype, self._made.calibrated,
                                         logger)
 
@@ -73,6 +79,22 @@ class Quantizer:
         if self._options.fused:
             made = fuse_ranges(fuse_layers(made, True))
         return _with_weights(made, self._sources)
+
+
+def _need_floats(heads: Sequence[Entry], nodes: Collection[str], types: Mapping[str, DType],
+                 ) -> None:
+    """TypeMismatch for one of these nodes whose data are not float32."""
+    found = infer_graph_types(heads, types)
+    for node in topological(heads):
+        if node.name not in nodes or node.op is None or node.params is None:
+            continue
+        stay = RULES[node.op.name].floats(node.params)
+        for i, (name, entry) in enumerate(zip(input_names(node.op, node.params), node.inputs,
+                                              strict=True)):
+            if i not in stay and found[entry] != FLOAT32:
+                raise TypeMismatch(message(
+                    *node.params.told(node.op.name, node.name), what=name,
+                    got=f"dtype {found[entry]}", expected="float32: no other is quantized"))
 
 
 def _with_weights(heads: Sequence[Entry], sources: Mapping[str, tuple[str, int]]) -> list[Entry]:

@@ -58,7 +58,11 @@ def _get_optimal_threshold(hist_data: Any, quantized_dtype: str, num_quantized_b
     threshold, divergence = evaluate(Symbol(node.outputs), cpu(), **{
         entry.node.name: _as_floats(values)
         for entry, values in zip(node.inputs, (counts, edges), strict=True)})
-    return low, high, threshold.asnumpy(), divergence.asnumpy()
+    kept, lost = threshold.asnumpy(), divergence.asnumpy()
+    if lost[0] == np.finfo(np.float32).max:
+        # no threshold could be judged, as where all values are the same one below 0
+        kept = np.array([max(abs(low), abs(high))], np.float32)
+    return low, high, kept, lost
 
 
 def _as_floats(values: npt.NDArray[Any]) -> NDArray:
