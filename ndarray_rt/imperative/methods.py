@@ -208,6 +208,7 @@ METHODS: dict[str, Any] = {
     "__rmatmul__": lambda x, other: python_operators.matmul(other, x),
     "__floordiv__": python_operators.floor_divide,
     "__rfloordiv__": lambda x, other: python_operators.floor_divide(other, x),
+    "__ifloordiv__": python_operators.in_place_floor_divide,
     "__round__": python_operators.rounded,
     "_basic_indexing_slice_is_contiguous": staticmethod(makes_view),
     "__reduce_ex__": pickling.reduce, "__copy__": pickling.copied,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isinf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from .._array.create import array
 from .._array.ndarray import NDArray
 from ..errors import ParameterError, ShapeError, shown
+from ..op.arithmetic import floor_quotient
 from .arithmetic import NUMBERS, binary, operand
 from .fast_call import call_named
 from .invoke import invoke
@@ -56,29 +57,23 @@ def _batched(a: NDArray, b: NDArray) -> Any:
 
 
 def floor_divide(lhs: Any, rhs: Any) -> Any:
-    """lhs // rhs: the quotient rounded down, as np.floor_divide has it; its gradients are 0.
-
-    From 2**22 on (float32) a quotient may differ from NumPy's in its last bit.
-    """
+    """lhs // rhs: the quotient rounded down, as np.floor_divide has it; its gradients are 0."""
     rest = binary("modulo", lhs, rhs)
     if rest is NotImplemented:
         return rest
     like = lhs if isinstance(lhs, NDArray) else rhs
-    if like.dtype.kind in "iub":
-        return (lhs - rest) / rhs
-    whole: NDArray = invoke("rint", ((lhs - rest) / rhs,), {})
-    if isinstance(rhs, NUMBERS):
-        return _by_infinity(lhs, rhs, rest) if isinf(rhs) else whole
-    divisor = operand(rhs, like)
-    assert divisor is not None  # else there was no modulo
-    infinite = binary("equal", abs(divisor), inf)
-    return invoke("where", (infinite.broadcast_to(whole.shape), _by_infinity(lhs, rhs, rest),
-                            whole), {})
+    a, b = (x if isinstance(x, NUMBERS) else operand(x, like) for x in (lhs, rhs))
+    return floor_quotient(a, b, rest, None if like.dtype.kind in "iub" else _where)
 
 
-def _by_infinity(lhs: Any, rhs: Any, rest: NDArray) -> Any:
-    """0, or -1 if the signs differ; NaN for operands that are not finite."""
-    return (lhs - lhs) * rest.zeros_like() - ((lhs * rhs) < 0)
+def _where(condition: NDArray, x: NDArray, y: NDArray) -> Any:
+    return invoke("where", (condition.broadcast_to(y.shape), x, y), {})
+
+
+def in_place_floor_divide(lhs: NDArray, rhs: Any) -> Any:
+    """lhs //= rhs."""
+    made = floor_divide(lhs, rhs)
+    return made if made is NotImplemented else invoke("_copy", (made,), {}, out=lhs)
 
 
 def rounded(self: NDArray, ndigits: int | None = None) -> Any:

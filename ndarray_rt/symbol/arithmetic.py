@@ -5,13 +5,14 @@ Symbol with symbol does not broadcast; use the broadcast_ operators for that.
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from ..errors import TypeMismatch
-from ..op.arithmetic import ARITHMETIC, BINARY, COMPARED, COMPARISONS
+from ..op.arithmetic import ARITHMETIC, BINARY, COMPARED, COMPARISONS, floor_quotient
 from .create import call
 from .symbol import Symbol
 
@@ -52,6 +53,13 @@ def _rpow(self: Symbol, other: Any) -> Symbol:
     return apply("power", other, self)
 
 
+def _floor_divide(left: Any, right: Any) -> Symbol:
+    rest = apply("modulo", left, right)
+    left, right = (x.item() if isinstance(x, np.ndarray) else x for x in (left, right))
+    made: Symbol = floor_quotient(left, right, rest, partial(call, "where"))
+    return made
+
+
 def _neg(self: Symbol) -> Symbol:
     return apply("multiply", self, -1.0)
 
@@ -63,6 +71,8 @@ def _abs(self: Symbol) -> Symbol:
 _METHODS: dict[str, Any] = {
     **{f"__{name}__": _method(kind) for name, kind in (*ARITHMETIC, *COMPARED)},
     **{f"__r{name}__": _method(kind, True) for name, kind in ARITHMETIC},
+    "__floordiv__": _floor_divide,
+    "__rfloordiv__": lambda self, other: _floor_divide(other, self),
     "__rpow__": _rpow, "__neg__": _neg, "__abs__": _abs,
 }
 

@@ -74,10 +74,67 @@ def test_floor_division_is_numpys(a: list[float], b: list[float]) -> None:
         np.testing.assert_array_equal((a[0] // nd.array(y)).asnumpy(), np.float32(a[0]) // y)
 
 
+def values_of(symbol: Any, **arrays: Any) -> Any:
+    return symbol.bind(mx.cpu(), {name: nd.array(x, dtype=x.dtype) for name, x in arrays.items()},
+                       grad_req="null").forward()[0].asnumpy()
+
+
+@given(a=st.lists(NUMBERS, min_size=4, max_size=4), b=st.lists(NUMBERS, min_size=4, max_size=4))
+def test_floor_division_of_symbols(a: list[float], b: list[float]) -> None:
+    x, y = np.array(a, np.float32), np.array(b, np.float32)
+    s, t = mx.sym.var("x"), mx.sym.var("y")
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(values_of(s // t, x=x, y=y), x // y)
+        np.testing.assert_array_equal(values_of(s // b[0], x=x), x // np.float32(b[0]))
+        np.testing.assert_array_equal(values_of(a[0] // s, x=y), np.float32(a[0]) // y)
+        np.testing.assert_array_equal(values_of(s // np.array(b[0]), x=x), x // np.float32(b[0]))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "int8"])
+def test_floor_division_of_symbols_of_integers(dtype: str) -> None:
+    least = np.iinfo(dtype).min
+    x = np.array([7, -7, 125, least, 3, least], dtype)
+    y = np.array([2, 2, -25, 5, least, least], dtype)
+    s, t = mx.sym.var("x"), mx.sym.var("y")
+    assert values_of(s // t, x=x, y=y).tolist() == (x // y).tolist()
+    assert values_of(s // 4, x=x).tolist() == (x // 4).tolist()
+    assert values_of(100 // s, x=x).tolist() == (100 // x).tolist()
+
+
+def test_floor_division_of_symbols_is_read_by_mxnet() -> None:
+    """All of its operators are MXNet's; its gradients are 0."""
+    s, t = mx.sym.var("x"), mx.sym.var("y")
+    made = s // t + 7 // s + s // 2
+    assert mx.sym.load_json(made.tojson()).tojson() == made.tojson()
+    x, y = nd.array([5.5, -3.0]), nd.array([2.0, 0.7])
+    executor = made.simple_bind(mx.cpu(), x=(2,), y=(2,))
+    executor.forward(is_train=True, x=x, y=y)
+    executor.backward(nd.ones(2))
+    assert [grad.asnumpy().tolist() for grad in executor.grad_arrays] == [[0, 0], [0, 0]]
+    with pytest.raises(TypeError, match="not supported"):
+        s // "two"
+
+
+def test_floor_division_in_place() -> None:
+    x = nd.array([[5.5, -3.0], [7.0, 1.0]])
+    row = x[0]
+    row //= 2
+    assert x.asnumpy().tolist() == [[2, -2], [7, 1]]
+    whole = nd.array([9, -9], dtype="int32")
+    whole //= nd.array([2, 2], dtype="int32")
+    assert whole.asnumpy().tolist() == [4, -5]
+    with pytest.raises(TypeError):
+        row //= "two"
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int8"])
 def test_floor_division_of_integers(dtype: str) -> None:
     x = np.array([7, 100, 3, 0, 125], dtype)
     y = np.array([2, 7, 5, 3, 25], dtype)
+    ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    for by in (5, 7):
+        assert (nd.array(ends, dtype=dtype) // by).asnumpy().tolist() == (ends // by).tolist()
+        assert (by // nd.array(ends[1:], dtype=dtype)).asnumpy().tolist() == [0]
     assert (nd.array(x, dtype=dtype) // nd.array(y, dtype=dtype)).asnumpy().tolist() == (
         x // y).tolist()
     if dtype != "uint8":
