@@ -111,6 +111,8 @@ def _outputs_in_file(node: Node) -> int:
         p: Any = node.params
         if p.pool_type == "max" and p.kernel and (p.layout or "NC").startswith("NC"):
             return 2
+    if node.op.name == "RNN" and node.params is not None:
+        return node.op.num_visible(node.params)
     return _OUTPUTS_IN_FILE.get(node.op.name, node.num_outputs)
 
 

@@ -273,6 +273,16 @@ def test_files_count_outputs_as_mxnet_does(name: str, counted: int, used: bool) 
     assert rows[-1] - rows[-2] == counted
 
 
+@pytest.mark.parametrize(("mode", "with_states"), [("lstm", 3), ("gru", 2), ("rnn_tanh", 2)])
+@pytest.mark.parametrize("states", [False, True])
+@pytest.mark.parametrize("p", [0, 0.5])
+def test_files_do_not_count_what_dropout_keeps(mode: str, with_states: int, states: bool,
+                                               p: float) -> None:
+    made = sym.RNN(sym.var("x"), state_size=3, num_layers=2, mode=mode, state_outputs=states, p=p)
+    rows = json.loads(made.tojson())["node_row_ptr"]
+    assert rows[-1] - rows[-2] == (with_states if states else 1)
+
+
 def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(MXNetError, match="No such file"):
         sym.load(str(tmp_path / "none.json"))
