@@ -79,6 +79,10 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_HYPOT,
                NDRT_FUNCTION_ELU,  /* q x above 0, else p (exp(x) - 1) */
                NDRT_FUNCTION_SILU, /* x / (1 + exp(-x)) */
+               NDRT_FUNCTION_TANH,
+               NDRT_FUNCTION_GELU_TANH, /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 */
+               NDRT_FUNCTION_EXPM1,
+               NDRT_FUNCTION_ERF,
                NDRT_FUNCTION_FIRST_SLOPE,
                NDRT_FUNCTION_SOFTSIGN_SLOPE = NDRT_FUNCTION_FIRST_SLOPE,
                NDRT_FUNCTION_RSQRT_SLOPE,

@@ -70,7 +70,6 @@ KERNELS: tuple[Kernel, ...] = (
            "`steps_axis`."),
     Kernel("arange", "gather", ">out", "n repeat", "start step",
            "Each value of start + i step `repeat` times."),
-    Kernel("erf", "gather", ">out data", "n", doc="The error function."),
     Kernel("reduce", "math", ">out:any data:any >parts:f64?",
            "outer length inner kind:int what:int", "factor:f64",
            "data reduced along the middle, as ndrt_reduction says, times a factor; kind F32, F64 "

@@ -10,7 +10,7 @@ from ..op.elementwise import PostOp
 from ..ops.fused.elementwise import fits, one_pass
 from ..ops.fused.post_ops import chain_text, parse_chain
 from ..symbol.node import Entry, Node
-from .post_op_rules import COMMUTATIVE, LONGEST, binary_of, chain_of, joined
+from .post_op_rules import COMMUTATIVE, LONGEST, binary_of, chain_of, is_slow, joined
 from .rewrite import Facts, Heads, make, rewrite
 
 FUSED = "_fused_elementwise"
@@ -74,9 +74,9 @@ def _start(before: Node, own: Entry, facts: Facts, parts: dict[Node, list[Dims]]
     p: Any = before.params
     assert before.op is not None
     if before.op.name == FUSED:
-        known = parts.get(before, [])
-        return (before.inputs, parse_chain(p.post_ops), known) if (
-            len(known) == len(before.inputs) - 1) else None
+        known, made = parts.get(before, []), parse_chain(p.post_ops)
+        return (before.inputs, made, known) if (
+            len(known) == len(before.inputs) - 1 and not is_slow(made)) else None
     chain = chain_of(before)
     if chain and len(before.inputs) == 1:
         return before.inputs, chain, []

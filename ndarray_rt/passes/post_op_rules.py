@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 
+from ..op.calibration import SLOW_POST_OPS
 from ..op.elementwise import OPERATIONS, Chain, Place, PostOp, X, Y
 from ..op.infer import same_shape
 from ..ops.fused.elementwise import FusedElementwiseParams
@@ -26,7 +27,18 @@ _NUMBERS = {"elu": 1, "swish": 1, "linear": 2, "hardsigmoid": 2, "hardswish": 2}
 
 
 def chain_of(node: Node) -> Chain:
-    """The post-ops equal to an elementwise node of one argument; () for other nodes."""
+    """The post-ops equal to an elementwise node of one argument; () for other nodes, and for those
+    that are faster on their own."""
+    chain = _chain_of(node)
+    return () if is_slow(chain) else chain
+
+
+def is_slow(chain: Sequence[PostOp]) -> bool:
+    """A native kernel is faster than oneDNN with one of these post-ops."""
+    return any(op.name in SLOW_POST_OPS for op in chain)
+
+
+def _chain_of(node: Node) -> Chain:
     assert node.op is not None
     assert node.params is not None
     if isinstance(node.params, FusedElementwiseParams):

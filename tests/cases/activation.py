@@ -19,8 +19,6 @@ NOT_ON_PADDED = {"sigmoid", "softrelu"}
 
 
 def _onednn(name: str, shape: tuple[int, ...]) -> Native:
-    if name == "softsign":
-        return False
     return "auto" if name in NOT_ON_PADDED and len(shape) > 2 else True
 
 

@@ -35,7 +35,7 @@ SMOOTH: dict[str, tuple[Reference, Kind, float, float]] = {
     "degrees": (np.degrees, "uniform", -4, 4), "radians": (np.radians, "uniform", -200, 200),
 }
 NATIVE = {"negative", "abs", "sqrt", "square", "reciprocal", "relu", "sigmoid", "tanh", "degrees",
-          "radians", "erf", "exp", "silu", "softsign", "rsqrt", "log", "log1p"}
+          "radians", "erf", "exp", "silu", "softsign", "rsqrt", "log", "log1p", "expm1"}
 NATIVE_SLOPE = {"abs", "relu", "sigmoid", "tanh", "exp", "log", "log2", "log10", "sqrt", "square",
                 "silu", "softsign", "rsqrt", "log1p", "expm1", "erf", "reciprocal"}
 STEPS: dict[str, Reference] = {

@@ -67,7 +67,7 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "strides that differ": (conv(DATA, 32, stride=(1, 2)), (2, 3, 9, 9)),
     "holes": (conv(DATA, 32, dilate=(2, 2)), (2, 3, 9, 9)),
     "wide windows": (conv(DATA, 32, kernel=(5, 5)), (1, 3, 9, 9)),
-    "another function": (mx.sym.tanh(conv(DATA, 32)), (1, 3, 9, 9)),
+    "another function": (mx.sym.sigmoid(conv(DATA, 32)), (1, 3, 9, 9)),
     "depthwise, wide strides": (depthwise(DATA, 16, stride=(3, 3)), (1, 16, 9, 9)),
     "depthwise, wide windows": (depthwise(DATA, 16, kernel=(5, 5)), (1, 16, 9, 9)),
     "depthwise, holes": (depthwise(DATA, 16, dilate=(2, 2), pad=(2, 2)), (1, 16, 9, 9)),
@@ -80,7 +80,7 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "windows, holes": (conv(DATA, 32, dilate=(2, 2)), (2, 32, 12, 12)),
     "windows of 5x5": (conv(DATA, 32, kernel=(5, 5), pad=(2, 2)), (2, 32, 12, 12)),
     "windows, groups": (conv(DATA, 32, num_group=2), (1, 32, 9, 9)),
-    "windows, another function": (mx.sym.tanh(conv(DATA, 32)), (1, 32, 9, 9)),
+    "windows, another function": (mx.sym.sigmoid(conv(DATA, 32)), (1, 32, 9, 9)),
     "windows of one axis": (conv(DATA, 32, kernel=(3,), pad=(1,)), (1, 32, 90)),
     "windows of three axes": (conv(DATA, 32, kernel=(3, 3, 3), pad=(1, 1, 1)), (1, 32, 8, 8, 8)),
     "strides of one pixel, few channels": (conv(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.op.calibration import SLOW_POST_OPS
 from ndarray_rt.passes.pipeline import Optimized
 
 from .pass_checks import DATA, SHAPE, check, conv, operators, optimized
@@ -145,11 +146,16 @@ def test_activations_in_other_dtypes_stay() -> None:
     assert "LeakyReLU" not in operators(done.heads)
 
 
-@pytest.mark.parametrize("spelled", [GELU[0], GELU_TANH[0], *FUSED.values()])
+@pytest.mark.parametrize("spelled", [GELU[0], *FUSED.values()])
 def test_activations_go_into_layers(spelled: Any) -> None:
     check(spelled(conv(DATA)), ["_fused_Convolution"], data=SHAPE)
     dense = S.FullyConnected(DATA, num_hidden=7, name="f")
     check(spelled(dense), ["_fused_FullyConnected"], data=(3, 5))
+
+
+def test_gelu_by_tanh_goes_into_layers_where_it_is_fast_there() -> None:
+    check(GELU_TANH[0](conv(DATA)), ["Convolution", "_fused_elementwise"]
+          if "gelu_tanh" in SLOW_POST_OPS else ["_fused_Convolution"], data=SHAPE)
 
 
 # ---- layer norm ---------------------------------------------------------------------------------

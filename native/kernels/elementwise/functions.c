@@ -7,6 +7,7 @@
 
 #include "kernels/ndrt_exp.h"
 #include "ndrt_args.h"
+#include "ndrt_error_function.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -123,7 +124,7 @@ static inline __attribute__((always_inline)) float settled_power(float size, flo
     return y == 0 ? 1 : made;
 }
 
-/* exp(x) - 1 for x up to 0: 2**n (exp(r) - 1) + 2**n - 1, as ndrt_exp_of has it. */
+/* exp(x) - 1 for x up to 1: 2**n (exp(r) - 1) + 2**n - 1, as ndrt_exp_of has it. */
 static inline __attribute__((always_inline)) float expm1_of(float x) {
     float inside = x < -88.0f ? -88.0f : x;
     float n, p = ndrt_exp_reduced(inside, &n);
@@ -149,58 +150,6 @@ static inline __attribute__((always_inline)) float root_of_squares(float x, floa
 /* A part of a root of a sum of squares; 0 where that is 0, the least of slopes. */
 static inline __attribute__((always_inline)) float share_of(float x, float root) {
     return root == 0 ? 0 : x / root;
-}
-
-/* ---- inverse error function --------------------------------------------------------------------
- */
-
-static inline double ratio(const double *over, const double *under, double r) {
-    double a = over[7], b = under[7];
-    for (int i = 6; i >= 0; i--) {
-        a = a * r + over[i];
-        b = b * r + under[i];
-    }
-    return a / b;
-}
-
-/* The quantile of the normal distribution at (x + 1) / 2, by the root of 2: M. J. Wichura's
- * rational functions (algorithm AS 241, Applied Statistics 37, 1988), right to 1e-16. */
-static float erfinv_of(float x) {
-    static const double a[] = {3.3871328727963666080e0, 1.3314166789178437745e2,
-                               1.9715909503065514427e3, 1.3731693765509461125e4,
-                               4.5921953931549871457e4, 6.7265770927008700853e4,
-                               3.3430575583588128105e4, 2.5090809287301226727e3};
-    static const double b[] = {1.0,
-                               4.2313330701600911252e1,
-                               6.8718700749205790830e2,
-                               5.3941960214247511077e3,
-                               2.1213794301586595867e4,
-                               3.9307895800092710610e4,
-                               2.8729085735721942674e4,
-                               5.2264952788528545610e3};
-    static const double c[] = {1.42343711074968357734e0,  4.63033784615654529590e0,
-                               5.76949722146069140550e0,  3.64784832476320460504e0,
-                               1.27045825245236838258e0,  2.41780725177450611770e-1,
-                               2.27238449892691845833e-2, 7.74545014278341407640e-4};
-    static const double d[] = {1.0,
-                               2.05319162663775882187e0,
-                               1.67638483018380384940e0,
-                               6.89767334985100004550e-1,
-                               1.48103976427480074590e-1,
-                               1.51986665636164571966e-2,
-                               5.47593808499534494600e-4,
-                               1.05075007164441684324e-9};
-    double size = fabs((double)x), made;
-    if (!(size < 1)) return size == 1 ? copysignf(INFINITY, x) : NAN;
-    if (size <= 0.85) {
-        double q = x * 0.5;
-        made = q * ratio(a, b, 0.180625 - q * q);
-        return (float)(made * 0x1.6a09e667f3bcdp-1);
-    }
-    /* floats below 1 end where the second tail of the algorithm would begin */
-    double r = sqrt(-log((1 - size) * 0.5));
-    made = ratio(c, d, r - 1.6) * 0x1.6a09e667f3bcdp-1;
-    return (float)copysign(made, x);
 }
 
 /* ---- the table ---------------------------------------------------------------------------------
@@ -299,6 +248,12 @@ static inline __attribute__((always_inline)) float sigmoid_of(float x) {
     return (x < 0 ? e : 1.0f) / (1.0f + e);
 }
 
+/* (1 - exp(-2 |x|)) / (1 + exp(-2 |x|)), whose difference is computed without cancellation. */
+static inline __attribute__((always_inline)) float tanh_of(float x) {
+    float lost = expm1_of(-2.0f * fabsf(x));
+    return copysignf(lost / (2.0f + lost), x);
+}
+
 static inline __attribute__((always_inline)) float silu_slope_of(float x) {
     float y = sigmoid_of(x);
     return y * (1 + x * (1 - y));
@@ -343,6 +298,12 @@ VALUE(modulo_x, modulo(p, x))
 VALUE(hypot_of, root_of_squares(x, p))
 VALUE(elu, x > 0 ? q * x : expm1_of(x > 0 ? 0 : x) * p)
 VALUE(silu, x *sigmoid_of(x))
+VALUE(tanh_of_x, tanh_of(x))
+/* (1 + tanh(u)) / 2 is the sigmoid of 2 u */
+VALUE(gelu_tanh, x *sigmoid_of(x * (0x1.988454p+0f + 0x1.2444f2p-4f * x * x)))
+VALUE(erf_of_x, erf_of(x))
+/* of -0 it is -0 */
+VALUE(expm1_of_x, copysignf(x > 1 ? ndrt_exp_of(x) - 1 : expm1_of(x > 1 ? 0 : x), x))
 SLOPE(leaky_slope, x > 0 ? 1.0f : p)
 SLOPE(softsign_slope, 1 / ((1 + fabsf(x)) * (1 + fabsf(x))))
 SLOPE(rsqrt_slope, -0.5f / (sqrtf(x) * x))
@@ -416,6 +377,10 @@ static function *const functions[] = {
     [NDRT_FUNCTION_HYPOT] = hypot_of,
     [NDRT_FUNCTION_ELU] = elu,
     [NDRT_FUNCTION_SILU] = silu,
+    [NDRT_FUNCTION_TANH] = tanh_of_x,
+    [NDRT_FUNCTION_GELU_TANH] = gelu_tanh,
+    [NDRT_FUNCTION_EXPM1] = expm1_of_x,
+    [NDRT_FUNCTION_ERF] = erf_of_x,
     [NDRT_FUNCTION_SOFTSIGN_SLOPE] = softsign_slope,
     [NDRT_FUNCTION_RSQRT_SLOPE] = rsqrt_slope,
     [NDRT_FUNCTION_ERFINV_SLOPE] = erfinv_slope,

@@ -178,14 +178,6 @@ static void arange(kernel_call *call, int nthreads) {
     for (int64_t i = 0; i < job.n; i++) out[i] = start + (float)(i / repeat) * step;
 }
 
-static void error_function(kernel_call *call, int nthreads) {
-    const ndrt_erf_args job = ndrt_read_erf(call);
-    float *out = job.out;
-    const float *in = job.data;
-#pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t i = 0; i < job.n; i++) out[i] = erff(in[i]);
-}
-
 /* ---- driver -----------------------------------------------------------------------------------
  */
 
@@ -203,7 +195,6 @@ static const struct {
     [NDRT_KERNEL_WHERE - NDRT_KERNEL_GATHER] = {"where", where, 4, 2, 1},
     [NDRT_KERNEL_SEQUENCE_MASK - NDRT_KERNEL_GATHER] = {"sequence mask", sequence_mask, 3, 4, 1},
     [NDRT_KERNEL_ARANGE - NDRT_KERNEL_GATHER] = {"arange", arange, 1, 2, 0},
-    [NDRT_KERNEL_ERF - NDRT_KERNEL_GATHER] = {"erf", error_function, 2, 1, 0},
 };
 
 /* Elements of the output, bytes for GATHER and PICK. */
@@ -213,8 +204,7 @@ static int64_t written(kernel_call *call) {
     case NDRT_KERNEL_GATHER: return ndrt_product(d[0], d[1], d[3]);
     case NDRT_KERNEL_GATHER_GRAD:
     case NDRT_KERNEL_PICK: return ndrt_product(d[0], d[2], d[3]);
-    case NDRT_KERNEL_ARANGE:
-    case NDRT_KERNEL_ERF: return d[0];
+    case NDRT_KERNEL_ARANGE: return d[0];
     case NDRT_KERNEL_PICK_GRAD:
     case NDRT_KERNEL_SEQUENCE_MASK: return ndrt_product(d[0], d[1], d[2]);
     default: return ndrt_product(d[0], d[1], 1);

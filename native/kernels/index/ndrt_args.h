@@ -112,16 +112,6 @@ static inline ndrt_arange_args ndrt_read_arange(const ndrt_kernel_call *call) {
     };
 }
 
-/* The error function. */
-typedef struct {
-    float *out; const float *data; int64_t n;
-} ndrt_erf_args;
-static inline ndrt_erf_args ndrt_read_erf(const ndrt_kernel_call *call) {
-    return (ndrt_erf_args){
-        .out = call->data[0], .data = call->data[1], .n = call->counts[0],
-    };
-}
-
 /* The number of the element with the coordinates of each column, which below 0 count from the end;
  * NDRT_RANGE for one beyond its axis. */
 typedef struct {

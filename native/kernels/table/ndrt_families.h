@@ -57,7 +57,6 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_WHERE] = &ndrt_family_gather, \
     [NDRT_KERNEL_SEQUENCE_MASK] = &ndrt_family_gather, \
     [NDRT_KERNEL_ARANGE] = &ndrt_family_gather, \
-    [NDRT_KERNEL_ERF] = &ndrt_family_gather, \
     [NDRT_KERNEL_REDUCE] = &ndrt_family_math, \
     [NDRT_KERNEL_ARG_EXTREME] = &ndrt_family_math, \
     [NDRT_KERNEL_RUNNING_SUM] = &ndrt_family_math, \

@@ -12,6 +12,7 @@ from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import Unsupported
 from ...native import lib
+from ...op.calibration import SLOW_POST_OPS
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.elementwise import Chain
@@ -30,6 +31,7 @@ from ...storage.primitive import (
 )
 from ...storage.stream import Mem
 from ..floats import same_float_type, wide
+from ..tensor.functions import WORDS, function
 from ..tensor.pointwise import axis_order, dense_like, unblocked, unpadded
 from .params import PostOpParams
 from .post_ops import BINARY, ELTWISE, apply_chain, infer_operands, operand_names
@@ -141,6 +143,9 @@ def compute_ex(ctx: OpContext, p: FusedElementwiseParams, ins: list[NDArray],
     if not out.requested:
         return
     data, operands, stream, chain = ins[0], ins[1:], ctx.stream, p.chain
+    if len(chain) == 1 and chain[0].name in SLOW_POST_OPS:
+        function(ctx, WORDS[chain[0].name], data, out)
+        return
     shapes = [operand.shape for operand in operands]
     plain = all(shape == data.shape or operand.size == 1
                 for shape, operand in zip(shapes, operands, strict=True))
@@ -187,4 +192,5 @@ register(OpDef("_fused_elementwise", FusedElementwiseParams, inputs=input_names,
                doc="A chain of functions, element by element.\n\n"
                    "data of any shape, then one operand for each function of two arguments: of "
                    "data's shape, or broadcast to it. Floats of any width. Made by passes. "
-                   "Source: oneDNN binary with post-ops."))
+                   "Source: oneDNN binary with post-ops; a native kernel for "
+                   "one function alone that is slow in oneDNN."))

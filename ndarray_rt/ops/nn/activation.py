@@ -19,6 +19,7 @@ from ...op.infer import same_shape, same_type
 from ...op.params import Params, choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..tensor.functions import WORDS, function, slope
 from ..tensor.numeric import convert, wide
 from ..terms import terms
 
@@ -74,13 +75,14 @@ def compute(ctx: OpContext, p: ActivationParams, ins: list[AnyArray],
 
 
 def refuses(p: ActivationParams, ins: list[NDArray]) -> str | None:
-    if p.act_type not in ALG:
-        return f"oneDNN has no {p.act_type}"
     return need_float32(*ins)
 
 
 def compute_ex(ctx: OpContext, p: ActivationParams, ins: list[NDArray],
                outs: list[Output]) -> None:
+    if p.act_type in WORDS:
+        function(ctx, WORDS[p.act_type], ins[0], outs[0])
+        return
     x = get_data(ins[0], ctx.stream)
 
     def build() -> Primitive:
@@ -123,6 +125,9 @@ def compute_backward(ctx: OpContext, p: ActivationParams, ins: list[AnyArray],
 
 def compute_ex_backward(ctx: OpContext, p: ActivationParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
+    if p.act_type == "softsign":
+        slope(ctx, lib.NDRT_FUNCTION_SOFTSIGN_SLOPE, ins[0], ins[1], outs[0])
+        return
     data = get_data(ins[1], ctx.stream)
     dy = get_data_reorder(ins[0], data.desc, ctx.stream)
     # a rectifier's output has the sign of its input, so it can stand for it
@@ -148,7 +153,8 @@ register(OpDef("Activation", ActivationParams, inputs=("data",), infer_shape=sam
                doc="Applies an activation function element by element.\n\n"
                    "relu: max(x, 0); sigmoid: 1 / (1 + exp(-x)); tanh; softrelu: log(1 + exp(x)); "
                    "softsign: x / (1 + |x|). Output and gradient have the shape and dtype of "
-                   "data. Source: MXNet's Activation; oneDNN eltwise."))
+                   "data. Source: MXNet's Activation; oneDNN eltwise, a native kernel for softsign "
+                   "and where oneDNN's tanh is slow."))
 register(OpDef("_backward_Activation", ActivationParams, inputs=backward_inputs,
                infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses, inplace={0: 0},

@@ -9,6 +9,7 @@ from ..._array.layout import get_data, get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ...native import lib
+from ...op.calibration import SLOW_POST_OPS
 from ...op.context import OpContext
 from ...storage.kernels import elementwise as kernels
 from ...storage.stream import Mem, Stream
@@ -42,6 +43,12 @@ SCALAR_SLOPES: dict[str, int] = {
     "_maximum_scalar": lib.NDRT_FUNCTION_MAXIMUM_SLOPE,
     "_minimum_scalar": lib.NDRT_FUNCTION_MINIMUM_SLOPE,
 }
+# of one array, by their words in `Elementwise`, for which oneDNN has nothing or something slow
+WORDS: dict[str, int] = {
+    "softsign": lib.NDRT_FUNCTION_SOFTSIGN, "expm1": lib.NDRT_FUNCTION_EXPM1,
+    "erf": lib.NDRT_FUNCTION_ERF,
+    **({"tanh": lib.NDRT_FUNCTION_TANH, "gelu_tanh": lib.NDRT_FUNCTION_GELU_TANH}
+       if SLOW_POST_OPS else {})}
 
 
 def unpadded(x: NDArray, stream: Stream) -> Mem:

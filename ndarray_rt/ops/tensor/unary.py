@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._array.layout import AnyArray, get_data, need_float32
+from ..._array.layout import AnyArray, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...native import lib
@@ -18,10 +18,9 @@ from ...op.elementwise import Elementwise, X
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
-from ...storage.kernel_call import KernelCall
-from ...storage.kernels import index, reduce
+from ...storage.kernels import reduce
 from ..terms import Term, terms
-from .functions import function, slope, unpadded
+from .functions import WORDS, function, slope, unpadded
 from .numeric import (
     Function1,
     convert,
@@ -89,15 +88,12 @@ def _function(which: int) -> Native:
     return Native(lambda ctx, x, out: function(ctx, which, x, out), NATIVE)
 
 
-def _kernel(kernel: Callable[..., KernelCall], keeps_zero: bool) -> Native:
-    """A kernel of its own, of out, data and n; padding is zero and has to stay so."""
-    def run(ctx: OpContext, x: NDArray, out: Output) -> None:
-        if not out.requested:
-            return
-        mem = get_data(x, ctx.stream) if keeps_zero else unpadded(x, ctx.stream)
-        with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
-            ctx.kernel(kernel(out=y, data=mem, n=mem.desc.nbytes // x.dtype.itemsize))
-    return Native(run, NATIVE)
+def _exp(ctx: OpContext, x: NDArray, out: Output) -> None:
+    if not out.requested:
+        return
+    mem = unpadded(x, ctx.stream)
+    with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
+        ctx.kernel(reduce.exp(out=y, data=mem, n=mem.desc.nelems))
 
 
 def _slope(which: int) -> NativeSlope:
@@ -182,13 +178,14 @@ TABLE: dict[str, Unary] = {
                      native_slope=_of_output(lib.NDRT_ELTWISE_LOGISTIC_FROM_DST),
                      curve=lambda dy, y: dy * (1 - 2 * y)),
     "tanh": Unary("tanh(data)", np.tanh, lambda y: 1 - y * y, from_output=True,
-                  native=_eltwise(lib.NDRT_ELTWISE_TANH),
+                  native=(_function(WORDS["tanh"]) if "tanh" in WORDS
+                          else _eltwise(lib.NDRT_ELTWISE_TANH)),
                   native_slope=_of_output(lib.NDRT_ELTWISE_TANH_FROM_DST),
                   curve=lambda dy, y: dy * y * -2),
     "softsign": Unary("data / (1 + |data|)", lambda x: x / (1 + np.abs(x)),
                       lambda x: 1 / np.square(1 + np.abs(x)),
                       curve=lambda dy, x: dy * x("sign") * -2 / (1 + x("abs")) ** 3,
-                      native=_function(lib.NDRT_FUNCTION_SOFTSIGN),
+                      native=_function(WORDS["softsign"]),
                       native_slope=_slope(lib.NDRT_FUNCTION_SOFTSIGN_SLOPE)),
     "silu": Unary("data / (1 + exp(-data)), which is data * sigmoid(data)",
                   lambda x: x * sigmoid(x), _silu_slope, curve=_silu_curve,
@@ -197,8 +194,9 @@ TABLE: dict[str, Unary] = {
                   known_as=Elementwise("swish", (X, 1.0))),
     "exp": Unary("e to the power of data", np.exp, _same, from_output=True,
                  native_slope=_times(1.0), curve=lambda dy, y: dy,
-                 native=_kernel(reduce.exp, keeps_zero=False)),
+                 native=Native(_exp, NATIVE)),
     "expm1": Unary("exp(data) - 1", np.expm1, np.exp, curve=lambda dy, x: dy * x("exp"),
+                   native=_function(WORDS["expm1"]),
                    native_slope=_slope(lib.NDRT_FUNCTION_EXPM1_SLOPE)),
     "log": Unary("natural logarithm", np.log, lambda x: 1 / x, native_slope=_through(1.0),
                  curve=lambda dy, x: -(dy / x("square")), native=_function(lib.NDRT_FUNCTION_LOG)),
@@ -265,7 +263,7 @@ TABLE: dict[str, Unary] = {
     "erf": Unary("the error function", erf,
                  lambda x: (2 / math.sqrt(math.pi)) * np.exp(-x * x),
                  curve=lambda dy, x: dy * x * (-x("square"))("exp") * (-4 / math.sqrt(math.pi)),
-                 native=_kernel(index.erf, keeps_zero=True),
+                 native=_function(WORDS["erf"]),
                  native_slope=_slope(lib.NDRT_FUNCTION_ERF_SLOPE)),
     "erfinv": Unary("the inverse of erf; NaN beyond [-1, 1]", erfinv,
                     lambda y: (math.sqrt(math.pi) / 2) * np.exp(y * y), from_output=True,

@@ -65,11 +65,6 @@ def arange(*, out: Mem, n: int, repeat: int, start: float, step: float) -> Kerne
     return KernelCall(lib.NDRT_KERNEL_ARANGE, (out,), (n, repeat), (start, step))
 
 
-def erf(*, out: Mem, data: Mem, n: int) -> KernelCall:
-    """The error function."""
-    return KernelCall(lib.NDRT_KERNEL_ERF, (out, data), (n,), ())
-
-
 def flat_places(*, out: Mem, coordinates: Mem, rank: int, n: int, kind: int,
                 lengths: Sequence[int]) -> KernelCall:
     """The number of the element with the coordinates of each column, which below 0 count from the
