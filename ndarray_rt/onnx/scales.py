@@ -19,7 +19,8 @@ _PLACES: dict[str, tuple[int, ...]] = {
 
 
 def check_scales(file: ModelFile) -> None:
-    """ModelFormatError where a constant scale is 0 or not finite. One below 0 only turns signs."""
+    """ModelFormatError where a constant scale is not finite, or 0 and more than a factor: numbers
+    of DequantizeLinear are 0 then. One below 0 only turns signs."""
     given = {info.name for info in file.overridable}
     for graph in (file.graph, *file.functions.values()):
         _check(graph, {}, given, file.file)
@@ -35,10 +36,12 @@ def _check(graph: Graph, outer: Mapping[str, Array], given: set[str], file: str)
             value = constants.get(name)
             if value is None or value.dtype.kind != "f":
                 continue
-            wrong = value[(value == 0) | ~np.isfinite(value)]
+            is_factor = node.op == "DequantizeLinear"
+            wrong = value[~np.isfinite(value) | ((value == 0) & (not is_factor))]
             if wrong.size:
                 raise ModelFormatError(f"the scale {name!r:.200} is {wrong.flat[0]}, expected a "
-                                       "finite number that is not 0", file, str(node))
+                                       f"finite number{'' if is_factor else ' that is not 0'}",
+                                       file, str(node))
         for inner in node.graphs():
             _check(inner, constants, given, file)
 

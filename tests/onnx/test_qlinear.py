@@ -199,9 +199,10 @@ def test_images_of_whole_numbers() -> None:
     assert operators(model) == ["_qlinear_conv"]
 
 
-@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-@pytest.mark.parametrize("op", ["QuantizeLinear", "DequantizeLinear", "QLinearConv",
-                                "QLinearConcat", "Constant"])
+@pytest.mark.parametrize(("op", "value"), [
+    *((op, value) for value in (float("nan"), float("inf"))
+      for op in ("QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearConcat", "Constant")),
+    *((op, 0.0) for op in ("QuantizeLinear", "QLinearConv", "QLinearConcat"))])
 def test_scales_that_are_none(op: str, value: float) -> None:
     """They are told when the model is loaded, with the node and the value."""
     g = Graph(("n", 6, 9, 8))
@@ -220,8 +221,21 @@ def test_scales_that_are_none(op: str, value: float) -> None:
                      g.constant(np.zeros(3, "i1")), *good)
     shown = {"nan": "nan", "inf": "inf"}.get(str(value), "0.0")
     with pytest.raises(ModelFormatError, match=rf"{op} node \d+ .*scale '\w+' is {shown}, "
-                                               "expected a finite number that is not 0"):
+                                               "expected a finite number"):
         load(g.made(end, TensorProto.INT8))
+
+
+def test_filters_of_scale_0_are_0() -> None:
+    """As exporters write filters whose weights are all 0."""
+    g, x = Graph(("n", 6, 9, 8)), images()
+    weight, scales = filters((10, 6, 3, 3))
+    scales[3] = 0
+    read = g.node("DequantizeLinear", g.constant(weight), g.constant(scales),
+                  g.constant(np.zeros(10, "i1")), axis=0)
+    proto = g.made(g.node("Conv", g.through("x", *X), read), TensorProto.FLOAT)
+    made = load(proto)(x)[0]
+    np.testing.assert_allclose(made, reference(proto, {"x": x})[0], rtol=1e-4, atol=1e-5)
+    assert not made[:, 3].any()
 
 
 def test_scales_below_0_turn_signs() -> None:
