@@ -91,7 +91,7 @@ def _planned(loaded: Loaded, batch: int, size: int) -> Plan:
 def _only_segment(file: ModelFile, plan: Plan) -> Segment:
     if plan.fork is not None:
         raise _not_one(file, "parts of it depend on data")
-    calls = [step.call for step in plan.steps if isinstance(step, HostStep)]
+    calls = [step.of or step.call for step in plan.steps if isinstance(step, HostStep)]
     if calls:
         raise _by_numpy(file, calls)
     if len(plan.steps) != 1 or not isinstance(plan.steps[0], Segment):

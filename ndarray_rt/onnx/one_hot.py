@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .build import GraphBuilder
-from .graph import Array, Node
+from .graph import Node
 from .values import Value
 
 
@@ -43,36 +43,18 @@ def _counts_up(value: Value) -> bool:
             and np.array_equal(value.const.reshape(-1), np.arange(value.size)))
 
 
-class Inside:
-    """Places as rows of a table of so many rows, and behind these one of zeros for all others."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __call__(self, places: Array) -> tuple[Array]:
-        flat = places[..., 0]
-        is_inside = (flat >= 0) & (flat < self.count)
-        return (np.where(is_inside, flat, self.count).astype(np.int32),)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Inside) and other.count == self.count
-
-    def __hash__(self) -> int:
-        return hash((Inside, self.count))
-
-    def __repr__(self) -> str:
-        return f"<places below {self.count}>"
-
-
 def rows_of(b: GraphBuilder, hot: Value, table: Value) -> Value | None:
     """The product of such rows with a constant table of finite numbers, None where it is none."""
     places = hot.places
     if (places is None or places.rank < 2 or table.const is None or table.rank != 2
             or not np.isfinite(table.const).all()):
         return None
-    count, shape = table.shape[0], places.shape[:-1]
-    made = b.constants.made_of(table, "rows and zeros", lambda array: np.concatenate(
-        [array, np.zeros_like(array[:1])]))
+    # a row of zeros at either end, where `take` looks for places outside
+    made = b.constants.made_of(table, "rows between zeros", lambda array: np.pad(
+        array, ((1, 1), (0, 0))))
     whole = Value(made.shape, table.dtype, const=made, fixed=table.fixed)
-    at, = b.function(Inside(count), [places], [(shape, np.dtype(np.int32))], False)
-    return b.op("take", whole, at, axis=0)
+    at = b.reshaped(places, places.shape[:-1])
+    if at.dtype.name not in ("int32", "int64"):
+        at = b.cast(at, np.dtype(np.int32 if at.dtype.itemsize < 4 else np.int64))
+    # the greatest number wraps round: it is outside as well
+    return b.op("take", whole, b.op("_plus_scalar", at, scalar=1.0), axis=0, mode="clip")

@@ -156,6 +156,7 @@ class HostStep:
     call: Callable[..., Sequence[Any]]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    of: NodeCall | None = None  # what the function is a short form of
 
     def run(self, table: Table) -> None:
         made = self.call(*[table[name] for name in self.inputs])

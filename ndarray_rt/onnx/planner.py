@@ -314,7 +314,8 @@ class Planner:
         self.flush(args, keep_rest=True)
         slots = tuple(self.session.slot(name) if name else "" for name in outputs)
         short = shortened(call, args[0].dtype, *facts[0]) if args and len(facts) == 1 else None
-        self.plan.steps.append(HostStep(short or call, tuple(v.slot or "" for v in args), slots))
+        self.plan.steps.append(HostStep(short or call, tuple(v.slot or "" for v in args), slots,
+                                        call))
         for name, slot, (shape, dtype) in zip(outputs, slots, facts, strict=False):
             if name:
                 self.scope[name] = Value(shape, dtype, slot=slot)

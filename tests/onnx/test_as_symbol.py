@@ -73,6 +73,8 @@ def test_metadata(network: tuple[Any, Path]) -> None:
 @pytest.mark.parametrize(("text", "reason"), [
     ("net (float[n] x) => (int64[m, k] y) { y = NonZero(x) }", "depend on data"),
     ("net (int64[n] x) => (int64[n] y) { y = Add(x, x) }", "computed by NumPy:\n  Add"),
+    ("""net (int64[n] x) => (float[n] y) { y = Cast<to = 1>(x) }""",
+     "computed by NumPy:\n  Cast"),
     ("net (float[n] x) => (float[n] y, int64[1] s) { y = Exp(x) s = Shape(x) }",
      "output 's' is no result of an operator"),
     ("net (float[n, 4] x) => (float[n, 4] y) { s = Shape(x) f = Cast<to = 1>(s) "

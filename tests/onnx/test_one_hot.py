@@ -12,7 +12,8 @@ from ndarray_rt.symbol.node import topological
 
 from .helpers import loaded, run_thrice
 
-NUMBERS = {"int64": np.int64, "int32": np.int32, "uint8": np.uint8}
+NUMBERS = {"int64": np.int64, "int32": np.int32, "uint8": np.uint8, "int8": np.int8,
+           "uint32": np.uint32, "uint64": np.uint64}
 
 
 def text(kind: str, expand: bool = True, table: str = "{1, 2, 3, 4, 5, 6, 7, 8}",
@@ -51,11 +52,14 @@ def test_rows(kind: str, how: dict[str, Any]) -> None:
     model = loaded(text(kind, **how))
     for n in (2, 5):
         x = np.random.default_rng(n).integers(0, 7, (n, 3, 1))
-        if kind != "uint8":
+        if kind[0] != "u":
             x -= 2  # some are below all places, some above
         given = x.astype(NUMBERS[kind])
+        ends = np.iinfo(NUMBERS[kind])
+        given[0] = [[ends.min], [ends.max], [3]]
         run_thrice(model, {"x": given}, [expected(given)])
     assert "take" in operators(model)
+    assert "_numpy_function" not in operators(model)
     assert "FullyConnected" not in operators(model)
     assert model._last is not None
     assert [type(step).__name__ for step in model._last.steps] == ["Segment"]
