@@ -33,9 +33,9 @@ def families() -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     places = {key: op.function.__module__ for key, op in TABLE.items()}
     places |= {key: function.__module__ for key, function in SPECIAL.items()}
-    for (_, name), module in places.items():
-        found[module.rpartition(".")[2]].append(name)
-    return {module: sorted(names) for module, names in sorted(found.items())}
+    for (_, name), place in places.items():
+        found[place.rpartition(".")[2]].append(name)
+    return {place: sorted(names) for place, names in sorted(found.items())}
 
 
 def versions(onnx: ModuleType) -> dict[str, list[str]]:

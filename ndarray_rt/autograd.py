@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._array.ndarray import NDArray
 from ._array.req import parse_grad_req
@@ -203,14 +203,18 @@ class Function:
         record_call(PythonFunction(type(self).__name__, inputs, self.backward), inputs, outputs)
         return outputs if several else outputs[0]
 
-    # with keywords type checkers let subclasses take as many arrays as they have
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """The outputs: an NDArray or a list of them."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward")
+    if TYPE_CHECKING:
+        # with keywords type checkers let subclasses take as many arrays as they have
+        def forward(self, *inputs: Any, **kwargs: Any) -> Any: ...
+        def backward(self, *output_grads: Any, **kwargs: Any) -> Any: ...
+    else:
+        def forward(self, *inputs):
+            """The outputs: an NDArray or a list of them."""
+            raise NotImplementedError(f"{type(self).__name__} has no forward")
 
-    def backward(self, *output_grads: Any, **kwargs: Any) -> Any:
-        """The gradients of the inputs: an NDArray or a list of them."""
-        raise NotImplementedError(f"{type(self).__name__} has no backward")
+        def backward(self, *output_grads):
+            """The gradients of the inputs: an NDArray or a list of them."""
+            raise NotImplementedError(f"{type(self).__name__} has no backward")
 
 
 def get_symbol(x: NDArray) -> Any:

@@ -72,7 +72,7 @@ def make(value: Array, kind: str, stream: Stream, output: bool = False,
     if word == "reused":
         return _make_reused(value, kind, stream, output and not keep)
     if word == "special_reused":
-        array = _earlier(value.nbytes, FLOAT32, stream)._as_array(value.shape, value.dtype)
+        array = _earlier(value, FLOAT32, stream)._as_array(value.shape, value.dtype)
     else:
         array = new_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
@@ -97,7 +97,7 @@ def _make_rows(value: Array, kind: str, stream: Stream) -> Made:
     whole = np.full(shape, 7, value.dtype)
     whole[BEFORE:BEFORE + rows] = value
     if kind == "reused_view":
-        base = _earlier(whole.nbytes, FLOAT32, stream)._as_array(shape, value.dtype)
+        base = _earlier(whole, FLOAT32, stream)._as_array(shape, value.dtype)
     else:
         base = new_array(shape, value.dtype)
     write_numpy(base, whole, stream)
@@ -134,9 +134,10 @@ def _make_reshaped(value: Array, kind: str, stream: Stream) -> Made:
     return Made(array, base, kind)
 
 
-def _earlier(nbytes: int, dtype: np.dtype[Any], stream: Stream) -> NDArray:
-    """An array of 20 channels of more than `nbytes`, used up."""
-    columns = max(1, -(-(nbytes + 4) // (dtype.itemsize * 2 * 20)))
+def _earlier(value: Array, dtype: np.dtype[Any], stream: Stream) -> NDArray:
+    """An array of 20 channels of more bytes than the value has and of another shape, used up."""
+    columns = max(1, -(-(value.nbytes + 4) // (dtype.itemsize * 2 * 20)))
+    columns += value.shape == (2, 20, 1, columns)
     earlier = new_array((2, 20, 1, columns), dtype)
     write_numpy(earlier, np.full(earlier.shape, np.nan if is_float(dtype) else 3, dtype), stream)
     return earlier
@@ -147,14 +148,14 @@ def _make_reused(value: Array, kind: str, stream: Stream, stale: bool) -> Made:
     life = kind.partition(":")[2]
     if stale and life in ("", "other"):
         dtype = FLOAT32 if not life else INT8 if value.dtype != INT8 else FLOAT32
-        earlier = _earlier(value.nbytes, dtype, stream)
+        earlier = _earlier(value, dtype, stream)
         earlier._chunk.reorder(tagged_desc(dtype, earlier.shape, "aBcd16b"), stream)
         array = earlier._as_array(value.shape, value.dtype)
         return Made(array, array, "reused:stale")
     if life == "same":
         earlier = new_array(value.shape, value.dtype)
     elif life == "other":
-        earlier = _earlier(value.nbytes, FLOAT64 if value.dtype != FLOAT64 else FLOAT32, stream)
+        earlier = _earlier(value, FLOAT64 if value.dtype != FLOAT64 else FLOAT32, stream)
     elif life == "grown":
         earlier = new_array((1,), INT8)
         earlier._check_and_alloc()
@@ -162,7 +163,7 @@ def _make_reused(value: Array, kind: str, stream: Stream, stale: bool) -> Made:
         earlier._check_and_alloc(value.nbytes)
         assert earlier._chunk.version > version, "growth was not counted"
     else:
-        earlier = _earlier(value.nbytes, value.dtype if life == "kept" else FLOAT32, stream)
+        earlier = _earlier(value, value.dtype if life == "kept" else FLOAT32, stream)
     array = earlier._as_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
     if life == "kept":

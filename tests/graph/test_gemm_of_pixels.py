@@ -45,7 +45,7 @@ TAKEN: dict[str, tuple[Symbol, tuple[int, ...]]] = {
         mx.sym.relu(conv(DATA, 64) + mx.sym.tanh(DATA)), mx.sym.tanh(DATA)]), (1, 64, 5, 5)),
 }
 LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
-    "another function": (mx.sym.tanh(conv(DATA)), (1, 50, 5, 5)),
+    "another function": (mx.sym.sigmoid(conv(DATA)), (1, 50, 5, 5)),
     "a product": (conv(DATA, 64) * DATA, (1, 64, 5, 5)),
     "a sum of a smaller one": (mx.sym.broadcast_add(conv(DATA, 64), mx.sym.mean(
         DATA, axis=(2, 3), keepdims=True)), (1, 64, 5, 5)),

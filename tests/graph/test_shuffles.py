@@ -50,7 +50,7 @@ TAKEN: dict[str, Symbol] = {
     "without a sum": unit(DATA),
     "strides": conv(windows(shuffle(DATA), stride=(2, 2), no_bias=True)),
     "strides that move up": conv(windows(shuffle(DATA)), stride=(2, 2)),
-    "a function of the depthwise result": conv(mx.sym.tanh(windows(shuffle(DATA)))),
+    "a function of the depthwise result": conv(mx.sym.sigmoid(windows(shuffle(DATA)))),
     "axes that are swapped": conv(mx.sym.reshape(mx.sym.SwapAxis(
         mx.sym.reshape(DATA, shape=(0, -4, 4, -1, -2)), dim1=1, dim2=2), shape=(0, -3, -2))),
     "nothing between": relu(conv(shuffle(DATA), 20)),
@@ -59,7 +59,7 @@ TAKEN: dict[str, Symbol] = {
     "one group": conv(windows(shuffle(DATA)), 20, num_group=1, no_bias=True),
 }
 KEPT: dict[str, Symbol] = {
-    "another function": mx.sym.tanh(conv(windows(shuffle(DATA)))),
+    "another function": mx.sym.sigmoid(conv(windows(shuffle(DATA)))),
     "another window": conv(shuffle(DATA), kernel=(3, 3)),
     "two depthwise layers": conv(windows(windows(shuffle(DATA), "inner"))),
     "two filters a channel": conv(windows(shuffle(DATA), filters=48)),

@@ -33,7 +33,7 @@ def layers() -> Any:
     names = ("data", "vector", "state", "cell")
     y = mx.sym.RNN(*map(mx.sym.var, names), state_size=32, num_layers=1, mode="lstm", name="rnn")
     y = mx.sym.FullyConnected(y, num_hidden=48, flatten=False, name="wide")
-    y = mx.sym.tanh(mx.sym.FullyConnected(y, num_hidden=20, flatten=False, name="bent"))
+    y = mx.sym.sigmoid(mx.sym.FullyConnected(y, num_hidden=20, flatten=False, name="bent"))
     return mx.sym.FullyConnected(y, num_hidden=5, flatten=False, name="last")
 
 
@@ -141,7 +141,7 @@ def test_another_graph_of_known_layers_takes_the_faster_kernels(monkeypatch: pyt
 
 
 def test_layers_of_one_kernel_leave_nothing_to_choose() -> None:
-    net = mx.sym.tanh(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=20, name="fc"))
+    net = mx.sym.sigmoid(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=20, name="fc"))
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(4, 30))
     found = executor.tune(repeat=1)
     assert (found.chosen, found.changed, found.reason) == ("", False, "each node has one kernel")

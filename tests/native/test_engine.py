@@ -176,7 +176,7 @@ def test_another_onednn_was_there_first(tmp_path: Path) -> None:
 
 def test_statuses_become_exceptions() -> None:
     assert set(native.EXCEPTIONS) == {lib.NDRT_INVALID, lib.NDRT_UNSUPPORTED, lib.NDRT_NOMEM,
-                                      lib.NDRT_INTERNAL, lib.NDRT_RANGE}
+                                      lib.NDRT_INTERNAL, lib.NDRT_RANGE, lib.NDRT_VALUE}
     with pytest.raises(errors.NativeError, match="odd"):
         call(lambda: 99, what="odd")
 

@@ -12,7 +12,7 @@ from ndarray_rt.symbol.node import topological
 
 from .helpers import loaded, run_thrice
 
-NUMBERS = {"int64": np.int64, "int32": np.int32, "uint8": np.uint8, "int8": np.int8,
+NUMBERS: dict[str, Any] = {"int64": np.int64, "int32": np.int32, "uint8": np.uint8, "int8": np.int8,
            "uint32": np.uint32, "uint64": np.uint64}
 
 

@@ -84,7 +84,6 @@ NETS: dict[str, tuple[mx.sym.Symbol, Shapes]] = {
 # What numpy computes, and why. Training steps with these are not captured.
 NUMPY = {
     "lp pooling": {"Pooling", "_backward_Pooling"},  # oneDNN has none
-    "softsign": {"Activation", "_backward_Activation"},  # oneDNN has none
     "broadcast maximum": {"_backward_broadcast_maximum"},  # NaN is lost
 }
 if not has_avx512():  # oneDNN has none for AVX2
