@@ -1,5 +1,4 @@
-/* The exponential function that native/kernels/elementwise/math_point.c and
- * native/kernels/elementwise/functions.c share. */
+/* The exponential function and what kernels make of it. */
 #ifndef NDRT_EXP_H
 #define NDRT_EXP_H
 
@@ -34,6 +33,29 @@ static inline __attribute__((always_inline)) float ndrt_exp_of(float x) {
         float value;
     } a = {.bits = (half + 127) << 23}, b = {.bits = (rest + 127) << 23};
     return p * a.value * b.value;
+}
+
+/* exp(x) - 1 for x up to 1: 2**n (exp(r) - 1) + 2**n - 1, as ndrt_exp_of has it. */
+static inline __attribute__((always_inline)) float ndrt_expm1_of(float x) {
+    float inside = x < -88.0f ? -88.0f : x;
+    float n, p = ndrt_exp_reduced(inside, &n);
+    union {
+        int32_t bits;
+        float value;
+    } scale = {.bits = ((int32_t)(n == n ? n : 0.0f) + 127) << 23};
+    return p * scale.value + (scale.value - 1);
+}
+
+/* 1 / (1 + exp(-x)), by an exponential of at most 1. */
+static inline __attribute__((always_inline)) float ndrt_sigmoid_of(float x) {
+    float e = ndrt_exp_of(-fabsf(x));
+    return (x < 0 ? e : 1.0f) / (1.0f + e);
+}
+
+/* (1 - exp(-2 |x|)) / (1 + exp(-2 |x|)), whose difference is computed without cancellation. */
+static inline __attribute__((always_inline)) float ndrt_tanh_of(float x) {
+    float lost = ndrt_expm1_of(-2.0f * fabsf(x));
+    return copysignf(lost / (2.0f + lost), x);
 }
 
 #endif

@@ -119,7 +119,8 @@ INLINED __m128i ndrt_narrowed(__m256 a, __m256 b, int is_signed) {
         a = _mm256_min_ps(a, _mm256_set1_ps(127.0f));
         b = _mm256_min_ps(b, _mm256_set1_ps(127.0f));
     } else {
-        /* the second operand is NaN where a number is: as what is below 0 that becomes 0 */
+        /* of NaN and a number the second operand is kept: NaN, which below becomes the least int32,
+         * and so 0 */
         a = _mm256_min_ps(_mm256_set1_ps(255.0f), a);
         b = _mm256_min_ps(_mm256_set1_ps(255.0f), b);
     }

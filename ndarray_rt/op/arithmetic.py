@@ -61,7 +61,6 @@ COMPARED = (("eq", "equal"), ("ne", "not_equal"), ("gt", "greater"), ("ge", "gre
             ("lt", "lesser"), ("le", "lesser_equal"))
 
 
-
 def floor_quotient(lhs: Any, rhs: Any, rest: Any,
                    where: Callable[[Any, Any, Any], Any] | None) -> Any:
     """lhs // rhs, which leaves `rest`, of arrays, symbols and numbers, of which one is no number.

@@ -124,17 +124,6 @@ static inline __attribute__((always_inline)) float settled_power(float size, flo
     return y == 0 ? 1 : made;
 }
 
-/* exp(x) - 1 for x up to 1: 2**n (exp(r) - 1) + 2**n - 1, as ndrt_exp_of has it. */
-static inline __attribute__((always_inline)) float expm1_of(float x) {
-    float inside = x < -88.0f ? -88.0f : x;
-    float n, p = ndrt_exp_reduced(inside, &n);
-    union {
-        int32_t bits;
-        float value;
-    } scale = {.bits = ((int32_t)(n == n ? n : 0.0f) + 127) << 23};
-    return p * scale.value + (scale.value - 1);
-}
-
 /* x modulo y with the sign of y; 0 where y is. */
 static inline __attribute__((always_inline)) float modulo(float x, float y) {
     float rest = fmodf(x, y);
@@ -242,20 +231,8 @@ static void power(float *out, const float *in, const float *dy, int64_t n, float
     }
 }
 
-/* 1 / (1 + exp(-x)), by an exponential of at most 1. */
-static inline __attribute__((always_inline)) float sigmoid_of(float x) {
-    float e = ndrt_exp_of(-fabsf(x));
-    return (x < 0 ? e : 1.0f) / (1.0f + e);
-}
-
-/* (1 - exp(-2 |x|)) / (1 + exp(-2 |x|)), whose difference is computed without cancellation. */
-static inline __attribute__((always_inline)) float tanh_of(float x) {
-    float lost = expm1_of(-2.0f * fabsf(x));
-    return copysignf(lost / (2.0f + lost), x);
-}
-
 static inline __attribute__((always_inline)) float silu_slope_of(float x) {
-    float y = sigmoid_of(x);
+    float y = ndrt_sigmoid_of(x);
     return y * (1 + x * (1 - y));
 }
 
@@ -296,14 +273,14 @@ VALUE(over, x / p)
 VALUE(modulo_p, modulo(x, p))
 VALUE(modulo_x, modulo(p, x))
 VALUE(hypot_of, root_of_squares(x, p))
-VALUE(elu, x > 0 ? q * x : expm1_of(x > 0 ? 0 : x) * p)
-VALUE(silu, x *sigmoid_of(x))
-VALUE(tanh_of_x, tanh_of(x))
+VALUE(elu, x > 0 ? q * x : ndrt_expm1_of(x > 0 ? 0 : x) * p)
+VALUE(silu, x *ndrt_sigmoid_of(x))
+VALUE(tanh_of, ndrt_tanh_of(x))
 /* (1 + tanh(u)) / 2 is the sigmoid of 2 u */
-VALUE(gelu_tanh, x *sigmoid_of(x * (0x1.988454p+0f + 0x1.2444f2p-4f * x * x)))
+VALUE(gelu_tanh, x *ndrt_sigmoid_of(x * (0x1.988454p+0f + 0x1.2444f2p-4f * x * x)))
 VALUE(erf_of_x, erf_of(x))
 /* of -0 it is -0 */
-VALUE(expm1_of_x, copysignf(x > 1 ? ndrt_exp_of(x) - 1 : expm1_of(x > 1 ? 0 : x), x))
+VALUE(expm1_of, copysignf(x > 1 ? ndrt_exp_of(x) - 1 : ndrt_expm1_of(x > 1 ? 0 : x), x))
 SLOPE(leaky_slope, x > 0 ? 1.0f : p)
 SLOPE(softsign_slope, 1 / ((1 + fabsf(x)) * (1 + fabsf(x))))
 SLOPE(rsqrt_slope, -0.5f / (sqrtf(x) * x))
@@ -377,9 +354,9 @@ static function *const functions[] = {
     [NDRT_FUNCTION_HYPOT] = hypot_of,
     [NDRT_FUNCTION_ELU] = elu,
     [NDRT_FUNCTION_SILU] = silu,
-    [NDRT_FUNCTION_TANH] = tanh_of_x,
+    [NDRT_FUNCTION_TANH] = tanh_of,
     [NDRT_FUNCTION_GELU_TANH] = gelu_tanh,
-    [NDRT_FUNCTION_EXPM1] = expm1_of_x,
+    [NDRT_FUNCTION_EXPM1] = expm1_of,
     [NDRT_FUNCTION_ERF] = erf_of_x,
     [NDRT_FUNCTION_SOFTSIGN_SLOPE] = softsign_slope,
     [NDRT_FUNCTION_RSQRT_SLOPE] = rsqrt_slope,

@@ -22,17 +22,6 @@ typedef struct {
     int holds;             /* then the output is the state, not 0 */
 } lstm_step;
 
-static inline __attribute__((always_inline)) float sigmoid_of(float x) {
-    return 1.0f / (1.0f + ndrt_exp_of(-x));
-}
-
-static inline __attribute__((always_inline)) float tanh_of(float x) {
-    float a = fabsf(x), e = ndrt_exp_of(-2.0f * a);
-    /* near 0 the difference would cancel */
-    float y = a < 0.02f ? a - a * a * a / 3.0f : (1.0f - e) / (1.0f + e);
-    return copysignf(y, x);
-}
-
 INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains) {
     const int64_t size = step->hidden.features, first = unit * LANES;
     ndrt_vector totals[NDRT_SKINNY_GEMM_MOST][MOST_VECTORS];
@@ -62,10 +51,10 @@ INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains)
         }
 #pragma omp simd
         for (int k = 0; k < LANES; k++) {
-            float kept = sigmoid_of(gates[1][k]) * cell[k];
-            float c = kept + sigmoid_of(gates[0][k]) * tanh_of(gates[2][k]);
+            float kept = ndrt_sigmoid_of(gates[1][k]) * cell[k];
+            float c = kept + ndrt_sigmoid_of(gates[0][k]) * ndrt_tanh_of(gates[2][k]);
             new_cell[k] = c;
-            out[k] = new_hidden[k] = sigmoid_of(gates[3][k]) * tanh_of(c);
+            out[k] = new_hidden[k] = ndrt_sigmoid_of(gates[3][k]) * ndrt_tanh_of(c);
         }
     }
 }
