@@ -48,18 +48,19 @@ SIGNED = np.concatenate([SIZES, -SIZES, [0.0, -0.0, 1e4, -1e4, np.inf, np.nan]])
 
 
 @pytest.mark.parametrize(("which", "function", "rtol"), [
-    (lib.NDRT_FUNCTION_TANH, np.tanh, 2.0 ** -22), (lib.NDRT_FUNCTION_EXPM1, np.expm1, 2.0 ** -22),
-    (lib.NDRT_FUNCTION_ERF, np.vectorize(math.erf), 2.0 ** -22),
+    (lib.NDRT_FUNCTION_TANH, np.tanh, 2e-7), (lib.NDRT_FUNCTION_EXPM1, np.expm1, 2e-7),
+    (lib.NDRT_FUNCTION_ERF, np.vectorize(math.erf), 2e-7),
     (lib.NDRT_FUNCTION_GELU_TANH, gelu_tanh, 2e-5)], ids=["tanh", "expm1", "erf", "gelu_tanh"])
-def test_two_units_in_the_last_place(which: int, function: Callable[[Any], Any], rtol: float,
+def test_nearly_as_exact_as_float32(which: int, function: Callable[[Any], Any], rtol: float,
                                      ) -> None:
     """gelu_tanh has the rounding error of its exponent, too, which may be -87."""
     out = np.empty_like(SIGNED)
     with np.errstate(all="ignore"):
         want = function(SIGNED.astype("f8"))
         kernel(lib.NDRT_KERNEL_FUNCTION, [SIGNED.size, which], [out, SIGNED], (), 2)
+        want[np.isinf(want.astype("f4"))] = np.inf
         is_seen = ~(np.abs(want) < 2.0 ** -120)
-        np.testing.assert_allclose(out[is_seen], want.astype("f4")[is_seen], rtol=rtol)
+        np.testing.assert_allclose(out[is_seen], want[is_seen], rtol=rtol)
     np.testing.assert_array_less(np.abs(out[~is_seen]), 2.0 ** -119)
     assert (np.signbit(out) == np.signbit(SIGNED))[~np.isnan(SIGNED)].all()
 
