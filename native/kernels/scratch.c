@@ -48,7 +48,7 @@ int64_t ndrt_whole_scratch(int64_t numbers) {
     /* two chunks are copied at a time */
     const int64_t chunks = ndrt_whole_padded(numbers, 2 * NDRT_WHOLE_CHUNK) / NDRT_WHOLE_CHUNK;
     const int64_t rows = ndrt_whole_panel(chunks), tiles = rows / NDRT_WHOLE_TILE;
-    /* numbers of a panel may have 16 bits */
-    return (NDRT_WHOLE_TILE * (chunks + 2) + 2 * rows * chunks) * NDRT_WHOLE_CHUNK +
-           tiles * chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(float);
+    return (NDRT_WHOLE_MOST_TILE * (chunks + 2) + rows * chunks) * NDRT_WHOLE_CHUNK +
+           tiles * chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(int32_t) +
+           tiles * ndrt_whole_pairs(numbers) * 2 * (int64_t)sizeof(int16_t);
 }

@@ -191,17 +191,18 @@ def test_small_numbers(dtype: str, rows: int, features: int, columns: int, most:
     np.testing.assert_array_equal(made[:-1].reshape(want.shape), want)
 
 
-@pytest.mark.parametrize("dtype", ["u1", "i1"])
+@pytest.mark.parametrize(("dtype", "least"), [("u1", 0), ("i1", 0), ("i1", -60)])
 @pytest.mark.parametrize(("x", "w"), [(64, 64), (63, 65), (90, 45), (45, 91), (127, 32), (127, 33)])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("lanes", [(0, 1), (2, 3), (0, 1, 2, 3)])
-def test_sums_at_the_ends_of_16_bits(dtype: str, x: int, w: int, sign: int, lanes: Any) -> None:
+def test_sums_at_the_ends_of_16_bits(dtype: str, least: int, x: int, w: int, sign: int,
+                                     lanes: Any) -> None:
     """8 products of a chunk are just what 16 bits hold, or just beyond."""
-    data, weight = np.zeros((6, 1, 1, 8, 4), dtype), np.zeros((16, 1, 1, 8, 4), "i1")
-    data[..., lanes], weight[..., lanes] = x, sign * w
+    data, weight = np.full((6, 1, 1, 8, 4), least, dtype), np.zeros((16, 1, 1, 8, 4), "i1")
+    data[..., lanes], weight[..., lanes] = least + x, sign * w
     made = run(data.reshape(6, 1, 1, 32), weight.reshape(16, 1, 1, 32), None, (1, 1), (1, 1),
                (0, 0), (1, 1))
-    assert set(made[:-1].tolist()) == {8 * len(lanes) * sign * x * w}
+    assert set(made[:-1].tolist()) == {8 * len(lanes) * sign * (least + x) * w}
 
 
 @pytest.mark.parametrize("zeros", [(-1, 0), (0.5, 0), (0, 256), (256, 0), (np.nan, 0)])
@@ -237,15 +238,18 @@ def test_a_bias_ends_where_int32_does() -> None:
 
 def test_what_is_packed() -> None:
     """Four numbers of a row side by side, for all filters of a block; sums of weights behind."""
-    weight = np.arange(-64, 64, dtype="i1").reshape(4, 2, 2, 8)
+    weight = np.arange(-64, 80, dtype="i1").reshape(4, 2, 2, 9)
     made = pack(weight, 2)[:-1]
-    depth = 2 * 2 * 8
-    blocks = made[:2 * depth * BLOCK].reshape(2, 2, 4, BLOCK, 4)
+    depth = 40
+    blocks = made[:2 * depth * BLOCK].reshape(2, depth // 4, BLOCK, 4)
+    flat = np.pad(weight.reshape(2, 2, 36), ((0, 0), (0, 0), (0, 4)))
     np.testing.assert_array_equal(
-        blocks[:, :, :, :2].transpose(0, 3, 1, 2, 4).reshape(weight.shape), weight)
-    assert not blocks[:, :, :, 2:].any()
-    sums = made[-2 * BLOCK * 4:].view("i4").reshape(2, BLOCK)
-    np.testing.assert_array_equal(sums[:, :2].reshape(4), weight.sum((1, 2, 3), dtype="i4"))
+        blocks[:, :, :2].transpose(0, 2, 1, 3).reshape(2, 2, depth), flat)
+    assert not blocks[:, :, 2:].any()
+    sums = made[-2 * 2 * BLOCK * 2 * 2:].view("i2").reshape(2, 2, BLOCK, 2)
+    groups = np.pad(flat, ((0, 0), (0, 0), (0, 24))).reshape(2, 2, 2, 2, 16).sum(-1)
+    np.testing.assert_array_equal(sums[:, :, :2].transpose(0, 2, 1, 3), groups)
+    assert not sums[:, :, 2:].any()
 
 
 @pytest.mark.parametrize(("at", "value", "error"), [

@@ -2,29 +2,36 @@
  *
  * For each group and block of its filters: rows of a window, as numbers of which each 4 stand side
  * by side for all filters of the block, padded to whole chunks of 2 times 4. Behind all blocks, for
- * each of them and each chunk, two bounds of data (whole_packing.c); and behind these the sum of
- * the weights of each filter. */
+ * each of them and each chunk, two bounds of data (whole_packing.c); and behind these the sums of
+ * each filter's weights over groups of 2 chunks, of which two stand side by side. */
 #ifndef NDRT_WHOLE_LAYOUT_H
 #define NDRT_WHOLE_LAYOUT_H
 
 #include "kernels/ndrt_kernel.h"
 
 enum {
-    NDRT_WHOLE_QUAD = 4,                    /* numbers of a row that stand side by side */
-    NDRT_WHOLE_CHUNK = 2 * NDRT_WHOLE_QUAD, /* that are added up in 16 bits */
-    NDRT_WHOLE_BOUNDS = 2,                  /* of a chunk: of all products of a sum, of pairs */
-    NDRT_WHOLE_TILE = 6,                    /* rows that are computed at a time */
-    NDRT_WHOLE_ROWS = 192,                  /* that stay in the caches, at most and at least */
+    NDRT_WHOLE_QUAD = 4,                     /* numbers of a row that stand side by side */
+    NDRT_WHOLE_CHUNK = 2 * NDRT_WHOLE_QUAD,  /* that are added up in 16 bits */
+    NDRT_WHOLE_BOUNDS = 2,                   /* of a chunk: of all products of a sum, of pairs */
+    NDRT_WHOLE_GROUP = 2 * NDRT_WHOLE_CHUNK, /* from which the same may be taken off */
+    NDRT_WHOLE_TILE = 4,                     /* rows that are computed at a time, at least */
+    NDRT_WHOLE_MOST_TILE = 6,                /* and at most, as a CPU has registers */
+    NDRT_WHOLE_ROWS = 192,                   /* that stay in the caches, at most and at least */
     NDRT_WHOLE_LEAST_ROWS = 24
 };
 
 typedef struct {
     int64_t numbers; /* of a window */
     int64_t chunks;
+    int64_t pairs;  /* of groups of chunks */
     int64_t blocks; /* of filters, of all groups */
 } ndrt_whole_layout;
 
 static inline int64_t ndrt_whole_padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+static inline int64_t ndrt_whole_pairs(int64_t numbers) {
+    return ndrt_whole_padded(numbers, 2 * NDRT_WHOLE_GROUP) / (2 * NDRT_WHOLE_GROUP);
+}
 
 /* Of windows over `channels` of a group, which has `filters`. */
 static inline ndrt_whole_layout ndrt_whole_layout_of(const int64_t window[2], int64_t channels,
@@ -33,6 +40,7 @@ static inline ndrt_whole_layout ndrt_whole_layout_of(const int64_t window[2], in
     return (ndrt_whole_layout){
         .numbers = numbers,
         .chunks = ndrt_whole_padded(numbers, NDRT_WHOLE_CHUNK) / NDRT_WHOLE_CHUNK,
+        .pairs = ndrt_whole_pairs(numbers),
         .blocks = groups * ((filters + NDRT_WHOLE_BLOCK - 1) / NDRT_WHOLE_BLOCK),
     };
 }
@@ -51,18 +59,20 @@ static inline int ndrt_whole_layout_fits(const int64_t window[2], int64_t channe
 static inline int64_t ndrt_whole_limits(const ndrt_whole_layout *l) {
     return l->blocks * l->chunks * NDRT_WHOLE_CHUNK * NDRT_WHOLE_BLOCK;
 }
-static inline int64_t ndrt_whole_column_sums(const ndrt_whole_layout *l) {
+static inline int64_t ndrt_whole_group_sums(const ndrt_whole_layout *l) {
     return ndrt_whole_limits(l) +
-           l->blocks * l->chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(float);
+           l->blocks * l->chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(int32_t);
 }
 static inline int64_t ndrt_whole_bytes(const ndrt_whole_layout *l) {
-    return ndrt_whole_column_sums(l) + l->blocks * NDRT_WHOLE_BLOCK * (int64_t)sizeof(int32_t);
+    return ndrt_whole_group_sums(l) +
+           l->blocks * l->pairs * 2 * NDRT_WHOLE_BLOCK * (int64_t)sizeof(int16_t);
 }
 
 /* Rows of data that are computed with a block of filters before the next one comes: as many as a
  * second cache holds beside the weights. */
 static inline int64_t ndrt_whole_panel(int64_t chunks) {
-    const int64_t rows = 262144 / (chunks * NDRT_WHOLE_CHUNK) / NDRT_WHOLE_TILE * NDRT_WHOLE_TILE;
+    const int64_t whole = NDRT_WHOLE_TILE * NDRT_WHOLE_MOST_TILE; /* tiles of either */
+    const int64_t rows = 262144 / (chunks * NDRT_WHOLE_CHUNK) / whole * whole;
     return rows > NDRT_WHOLE_ROWS         ? NDRT_WHOLE_ROWS
            : rows < NDRT_WHOLE_LEAST_ROWS ? NDRT_WHOLE_LEAST_ROWS
                                           : rows;

@@ -1,13 +1,14 @@
-/* Tiles of sums of products of uint8 and int8, in int32 and exact: 6 rows of data by two vectors of
- * filters.
+/* Tiles of sums of products of uint8 and int8, in int32 and exact: 4 rows of data, with AVX-512 6,
+ * by two vectors of filters.
  *
  * vpmaddubsw multiplies bytes and adds up two products in 16 bits, where sums saturate. Adding up
  * four before they become int32 takes three quarters of the multiplications of numbers that are
  * widened first. Whether 16 bits hold these sums, or only those of two products, or not even these,
  * which are then widened (vpmaddwd), follows for each chunk of rows and filters from bounds on sums
- * of squares (whole_packing.c).
+ * of squares (whole_packing.c). Data around 0 become uint8 as their distance from the least number
+ * near them, which keeps these sums small; what that lacks are sums of weights.
  *
- * AVX-512 VNNI adds four products to int32 at once, and has no need of that. */
+ * AVX-512 VNNI adds four products to int32 at once, and has no need of bounds. */
 #ifndef NDRT_WHOLE_TILE_H
 #define NDRT_WHOLE_TILE_H
 
@@ -19,20 +20,19 @@ enum {
     QUAD = NDRT_WHOLE_QUAD,
     CHUNK = NDRT_WHOLE_CHUNK,
     QUADS = CHUNK / QUAD,
-    TILE_ROWS = NDRT_WHOLE_TILE,
     VECTORS = 2,
     CACHE_LINE = 64,
-    /* bounds that hold, as bits: of all products of a sum, of pairs */
-    ALL = 1,
-    PAIRS = 2
+    /* bounds: of all products of a sum, of pairs */
+    ALL = 0,
+    PAIRS = 1
 };
 
-/* What rows of data are for the sums: uint8 around 0, any numbers in 16 bits, or uint8. */
-typedef enum { BYTES, WIDENED, BY_VNNI } form;
+/* How bytes are multiplied. */
+typedef enum { BYTES, BY_VNNI } form;
 
 #ifdef __AVX512BW__
 typedef __m512i vector;
-enum { LANES = 16 };
+enum { LANES = 16, TILE_ROWS = NDRT_WHOLE_MOST_TILE };
 INLINED vector zeros(void) { return _mm512_setzero_si512(); }
 INLINED vector load(const void *at) { return _mm512_loadu_si512(at); }
 INLINED void store(void *at, vector x) { _mm512_storeu_si512(at, x); }
@@ -50,7 +50,7 @@ INLINED vector plus_quads(vector sum, vector u8, vector s8) {
 }
 #else
 typedef __m256i vector;
-enum { LANES = 8 };
+enum { LANES = 8, TILE_ROWS = NDRT_WHOLE_TILE };
 INLINED vector zeros(void) { return _mm256_setzero_si256(); }
 INLINED vector load(const void *at) { return _mm256_loadu_si256((const __m256i *)at); }
 INLINED void store(void *at, vector x) { _mm256_storeu_si256((__m256i *)at, x); }
@@ -65,12 +65,14 @@ INLINED vector right_signed_8(vector x) { return _mm256_srai_epi16(x, 8); }
 #endif
 
 typedef struct {
-    int32_t *out;                  /* (TILE_ROWS, VECTORS * LANES) */
-    const uint8_t *data;           /* (chunks, rows, CHUNK), bytes or what is widened */
-    const int8_t *weights, *ahead; /* ahead: to prefetch, a line for each chunk */
-    const float *squares, *limits; /* NDRT_WHOLE_BOUNDS of each chunk */
-    int64_t second, second_limits; /* how far behind these those of the second vector are */
-    int64_t chunks;
+    int32_t *out;                    /* (TILE_ROWS, VECTORS * LANES) */
+    const uint8_t *data;             /* (chunks, rows, CHUNK) */
+    const int8_t *weights, *ahead;   /* ahead: to prefetch, a line for each chunk */
+    const int32_t *squares, *limits; /* NDRT_WHOLE_BOUNDS of each chunk */
+    const int16_t *bases, *sums;     /* what was taken off each group, sums of its weights */
+    int64_t second, second_limits;   /* how far behind these those of the second vector are */
+    int64_t second_sums;
+    int64_t chunks, pairs; /* pairs of groups from which something was taken off, or 0 */
 } tile;
 
 /* Four numbers in each lane. Written as an instruction, or the compiler reads those of all rows
@@ -94,44 +96,72 @@ INLINED vector in_order_plus_32(vector a, vector b) {
 
 /* Here and below all but pointers and numbers of quads are constants where this is inlined. */
 
-/* Adds a chunk whose sums 16 bits hold. */
-INLINED void add_narrow(int32_t *out, const uint8_t *data, const int8_t *weights, int64_t second,
-                        const int rows, const int vectors) {
-    const vector ones = all_16(1);
-    vector made[TILE_ROWS][VECTORS];
-#pragma GCC unroll 2
-    for (int q = 0; q < QUADS; q++, weights += QUAD * NDRT_WHOLE_BLOCK) {
-        vector w[VECTORS];
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) w[v] = load(weights + v * second);
-#pragma GCC unroll 6
-        for (int r = 0; r < rows; r++) {
-            const vector x = quad_of(data + r * CHUNK + q * QUAD);
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++) {
-                const vector p = products_8(x, w[v]);
-                made[r][v] = q ? plus_16(made[r][v], p) : p;
-            }
-        }
-    }
+INLINED void put(int32_t *out, vector made[TILE_ROWS][VECTORS], const int rows, const int vectors) {
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) {
-            int32_t *to = out + (r * VECTORS + v) * LANES;
-            store(to, plus_32(load(to), products_16(made[r][v], ones)));
-        }
+        for (int v = 0; v < vectors; v++) store(out + (r * VECTORS + v) * LANES, made[r][v]);
 }
-
-/* Adds a chunk of which 16 bits hold the sums of two products only. */
-INLINED void add_pairs(int32_t *out, const uint8_t *data, const int8_t *weights, int64_t second,
-                       const int rows, const int vectors) {
-    const vector ones = all_16(1);
-    vector made[TILE_ROWS][VECTORS];
+INLINED void get(vector made[TILE_ROWS][VECTORS], const int32_t *out, const int rows,
+                 const int vectors) {
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) made[r][v] = load(out + (r * VECTORS + v) * LANES);
+}
+
+/* What was taken off the data, times the weights: with that the sums of all rows begin. */
+INLINED void begin(const tile *t, vector made[TILE_ROWS][VECTORS], const int rows,
+                   const int vectors) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) made[0][v] = zeros();
+    const int64_t second = (int)LANES < NDRT_WHOLE_BLOCK ? 2 * LANES : t->second_sums;
+    for (int64_t p = 0; p < t->pairs; p++) {
+        const vector x = quad_of((const uint8_t *)(t->bases + 2 * p));
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) {
+            const int16_t *sums = t->sums + p * 2 * NDRT_WHOLE_BLOCK + v * second;
+            made[0][v] = plus_32(made[0][v], products_16(x, load(sums)));
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 1; r < rows; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) made[r][v] = made[0][v];
+}
+
+/* Adds a chunk whose sums 16 bits hold. */
+INLINED void add_narrow(vector made[TILE_ROWS][VECTORS], const uint8_t *data, const int8_t *weights,
+                        int64_t second, const int rows, const int vectors) {
+    const vector ones = all_16(1);
+    vector w[QUADS][VECTORS];
+#pragma GCC unroll 2
+    for (int q = 0; q < QUADS; q++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            w[q][v] = load(weights + q * QUAD * NDRT_WHOLE_BLOCK + v * second);
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+        vector p[VECTORS];
+#pragma GCC unroll 2
+        for (int q = 0; q < QUADS; q++) {
+            const vector x = quad_of(data + r * CHUNK + q * QUAD);
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++) {
+                const vector product = products_8(x, w[q][v]);
+                p[v] = q ? plus_16(p[v], product) : product;
+            }
+        }
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            made[r][v] = in_order_plus_32(made[r][v], products_16(p[v], ones));
+    }
+}
+
+/* Adds a chunk of which 16 bits hold the sums of two products only. */
+INLINED void add_pairs(vector made[TILE_ROWS][VECTORS], const uint8_t *data, const int8_t *weights,
+                       int64_t second, const int rows, const int vectors) {
+    const vector ones = all_16(1);
 #pragma GCC unroll 1
     for (int q = 0; q < QUADS; q++, weights += QUAD * NDRT_WHOLE_BLOCK, data += QUAD) {
         vector w[VECTORS];
@@ -141,16 +171,10 @@ INLINED void add_pairs(int32_t *out, const uint8_t *data, const int8_t *weights,
         for (int r = 0; r < rows; r++) {
             const vector x = quad_of(data + r * CHUNK);
 #pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++) {
-                const vector p = products_8(x, w[v]);
-                made[r][v] = in_order_plus_32(made[r][v], products_16(p, ones));
-            }
+            for (int v = 0; v < vectors; v++)
+                made[r][v] = in_order_plus_32(made[r][v], products_16(products_8(x, w[v]), ones));
         }
     }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) store(out + (r * VECTORS + v) * LANES, made[r][v]);
 }
 
 /* Adds a chunk of any numbers: 0 and 2 of a quad are multiplied and added up at once, as are 1 and
@@ -181,87 +205,46 @@ static __attribute__((noinline)) void add_wide(int32_t *out, const uint8_t *data
     }
 }
 
-/* Bits of the bounds that hold. */
-INLINED int held(const float *squares, const float *limits) {
-    const __m128 found = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)squares));
-    const __m128 most = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)limits));
-    return _mm_movemask_ps(_mm_cmple_ps(found, most)) & (ALL | PAIRS);
+/* Whether the bound `of` holds, of the filters of both vectors. */
+INLINED int holds(const int32_t *squares, const int32_t *limits, int64_t second, int of) {
+    return squares[of] <= limits[of] && (!second || squares[of] <= limits[second + of]);
 }
 
 /* The sums of rows that are bytes. */
 INLINED void sum_bytes(const tile *t, const int rows, const int vectors) {
     const uint8_t *data = t->data;
     const int8_t *weights = t->weights, *ahead = t->ahead;
-    const float *squares = t->squares, *limits = t->limits;
+    const int32_t *squares = t->squares, *limits = t->limits;
     const int64_t second = (int)LANES < NDRT_WHOLE_BLOCK ? LANES * QUAD : t->second;
-    const int two_blocks = vectors > 1 && (int)LANES == NDRT_WHOLE_BLOCK;
-    int32_t *out = t->out;
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) store(out + (r * VECTORS + v) * LANES, zeros());
+    const int64_t second_limits =
+        vectors > 1 && (int)LANES == NDRT_WHOLE_BLOCK ? t->second_limits : 0;
+    vector made[TILE_ROWS][VECTORS];
+    begin(t, made, rows, vectors);
     for (int64_t c = 0; c < t->chunks; c++) {
-        int bounds = held(squares, limits);
-        if (two_blocks) bounds &= held(squares, limits + t->second_limits);
         __builtin_prefetch(ahead, 0, 2);
-        if (__builtin_expect(bounds == (ALL | PAIRS), 1))
-            add_narrow(out, data, weights, second, rows, vectors);
-        else if (bounds & PAIRS)
-            add_pairs(out, data, weights, second, rows, vectors);
-        else
-            add_wide(out, data, weights, second, rows, vectors);
+        if (__builtin_expect(holds(squares, limits, second_limits, ALL), 1)) {
+            add_narrow(made, data, weights, second, rows, vectors);
+        } else if (holds(squares, limits, second_limits, PAIRS)) {
+            add_pairs(made, data, weights, second, rows, vectors);
+        } else {
+            put(t->out, made, rows, vectors);
+            add_wide(t->out, data, weights, second, rows, vectors);
+            get(made, t->out, rows, vectors);
+        }
         data += rows * CHUNK;
         weights += CHUNK * NDRT_WHOLE_BLOCK;
         ahead += CACHE_LINE;
         squares += NDRT_WHOLE_BOUNDS;
         limits += NDRT_WHOLE_BOUNDS;
     }
-}
-
-/* The sums of rows that are widened: of each quad numbers 0 and 2, and 1 and 3. */
-INLINED void sum_widened(const tile *t, const int rows, const int vectors) {
-    const uint8_t *data = t->data;
-    const int8_t *weights = t->weights;
-    const int64_t second = (int)LANES < NDRT_WHOLE_BLOCK ? LANES * QUAD : t->second;
-    vector made[TILE_ROWS][VECTORS];
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) made[r][v] = zeros();
-    for (int64_t c = 0; c < t->chunks; c++, data += rows * 2 * CHUNK) {
-#pragma GCC unroll 1
-        for (int q = 0; q < QUADS; q++, weights += QUAD * NDRT_WHOLE_BLOCK)
-#pragma GCC unroll 2
-            for (int odd = 0; odd < 2; odd++) {
-                vector w[VECTORS];
-#pragma GCC unroll 2
-                for (int v = 0; v < vectors; v++) {
-                    w[v] = load(weights + v * second);
-                    w[v] = right_signed_8(odd ? w[v] : left_8(w[v]));
-                }
-#pragma GCC unroll 6
-                for (int r = 0; r < rows; r++) {
-                    const vector x = quad_of(data + r * 2 * CHUNK + (2 * q + odd) * QUAD);
-#pragma GCC unroll 2
-                    for (int v = 0; v < vectors; v++)
-                        made[r][v] = in_order_plus_32(made[r][v], products_16(x, w[v]));
-                }
-            }
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) store(t->out + (r * VECTORS + v) * LANES, made[r][v]);
+    put(t->out, made, rows, vectors);
 }
 
 #ifdef __AVX512BW__
 /* With data that is unsigned. */
 INLINED void sum_rows_by_vnni(const tile *t, const int rows, const int vectors) {
     vector made[TILE_ROWS][VECTORS];
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) made[r][v] = zeros();
+    begin(t, made, rows, vectors);
     const int8_t *weights = t->weights, *ahead = t->ahead;
     const uint8_t *data = t->data;
     for (int64_t c = 0; c < t->chunks; c++, data += rows * CHUNK, ahead += CACHE_LINE) {
@@ -279,18 +262,12 @@ INLINED void sum_rows_by_vnni(const tile *t, const int rows, const int vectors) 
             }
         }
     }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) store(t->out + (r * VECTORS + v) * LANES, made[r][v]);
+    put(t->out, made, rows, vectors);
 }
 #endif
 
 INLINED void sum_constant(const tile *t, const int rows, const int vectors, const form of) {
-    if (of == BYTES)
-        sum_bytes(t, rows, vectors);
-    else if (of == WIDENED)
-        sum_widened(t, rows, vectors);
+    if (of == BYTES) sum_bytes(t, rows, vectors);
 #ifdef __AVX512BW__
     else
         sum_rows_by_vnni(t, rows, vectors);
@@ -302,8 +279,10 @@ INLINED void sum_tile(const tile *t, int rows, const int vectors, const form of)
     case 1: sum_constant(t, 1, vectors, of); return;
     case 2: sum_constant(t, 2, vectors, of); return;
     case 3: sum_constant(t, 3, vectors, of); return;
+#ifdef __AVX512BW__
     case 4: sum_constant(t, 4, vectors, of); return;
     case 5: sum_constant(t, 5, vectors, of); return;
+#endif
     default: sum_constant(t, TILE_ROWS, vectors, of);
     }
 }
@@ -311,15 +290,12 @@ INLINED void sum_tile(const tile *t, int rows, const int vectors, const form of)
 typedef void sum_some(const tile *t, int rows);
 static void sum_bytes_1(const tile *t, int rows) { sum_tile(t, rows, 1, BYTES); }
 static void sum_bytes_2(const tile *t, int rows) { sum_tile(t, rows, 2, BYTES); }
-static void sum_widened_1(const tile *t, int rows) { sum_tile(t, rows, 1, WIDENED); }
-static void sum_widened_2(const tile *t, int rows) { sum_tile(t, rows, 2, WIDENED); }
 #ifdef __AVX512BW__
 static void sum_by_vnni_1(const tile *t, int rows) { sum_tile(t, rows, 1, BY_VNNI); }
 static void sum_by_vnni_2(const tile *t, int rows) { sum_tile(t, rows, 2, BY_VNNI); }
 #endif
 static sum_some *const sum[][VECTORS] = {
     [BYTES] = {sum_bytes_1, sum_bytes_2},
-    [WIDENED] = {sum_widened_1, sum_widened_2},
 #ifdef __AVX512BW__
     [BY_VNNI] = {sum_by_vnni_1, sum_by_vnni_2},
 #endif

@@ -15,22 +15,22 @@ static ndrt_whole_layout layout_of(const packing *job) {
                                 job->groups);
 }
 
-/* Beyond any sum of squares of data; up to it float tells all numbers apart. */
-static const float NONE = 1 << 23;
+/* Beyond any sum of squares of data. */
+static const int32_t NONE = INT32_MAX;
 
-static void pack_filter(const packing *job, int64_t filter, int8_t *out, int32_t *sum) {
+/* `sums`: of its groups. */
+static void pack_filter(const packing *job, int64_t filter, int8_t *out, int16_t *sums) {
     const int64_t area = job->window[0] * job->window[1];
     const int8_t *weight = (const int8_t *)job->data + filter * job->channels * area;
-    int64_t all = 0;
     for (int64_t place = 0; place < area; place++) {
         int64_t k = place * job->channels;
         for (int64_t c = 0; c < job->channels; c++, k++) {
             const int8_t w = weight[c * area + place];
+            const int64_t group = k / NDRT_WHOLE_GROUP;
             out[k / QUAD * QUAD * BLOCK + k % QUAD] = w;
-            all += w;
+            sums[group / 2 * 2 * BLOCK + group % 2] += w;
         }
     }
-    *sum = (int32_t)(uint32_t)all;
 }
 
 /* The sums of squares of weights that one sum of 16 bits meets, of those above and below 0. */
@@ -43,14 +43,14 @@ static void add_weight(squares *s, int32_t w) { *(w > 0 ? &s->above : &s->below)
 /* The most that the sum of squares of data may be so that 16 bits hold the sum of its products with
  * these weights. By the inequality of Cauchy and Schwarz the square of that sum is at most the one
  * times the other; data is not below 0, so that this is true of the weights on each side of 0. */
-static void lower(float *limit, const squares *s) {
+static void lower(int32_t *limit, const squares *s) {
     const int32_t most = s->above > s->below ? s->above : s->below;
-    const float other = most ? (float)(INT16_MAX * INT16_MAX / most) : NONE;
+    const int32_t other = most ? INT16_MAX * INT16_MAX / most : NONE;
     if (other < *limit) *limit = other;
 }
 
 /* NDRT_WHOLE_BOUNDS of a chunk. */
-static void bound(const int8_t *weights, float *limits) {
+static void bound(const int8_t *weights, int32_t *limits) {
     for (int i = 0; i < NDRT_WHOLE_BOUNDS; i++) limits[i] = NONE;
     for (int lane = 0; lane < 2 * BLOCK; lane++) {
         squares all = {0};
@@ -72,12 +72,13 @@ static void pack_block(const packing *job, const ndrt_whole_layout *l, int64_t b
     const int64_t first = block % blocks * BLOCK, left = of_group - first;
     char *out = job->out;
     int8_t *weights = (int8_t *)out + block * l->chunks * CHUNK * BLOCK;
-    float *limits = (float *)(out + ndrt_whole_limits(l)) + block * l->chunks * NDRT_WHOLE_BOUNDS;
-    int32_t *sums = (int32_t *)(out + ndrt_whole_column_sums(l)) + block * BLOCK;
+    int32_t *limits =
+        (int32_t *)(out + ndrt_whole_limits(l)) + block * l->chunks * NDRT_WHOLE_BOUNDS;
+    int16_t *sums = (int16_t *)(out + ndrt_whole_group_sums(l)) + block * l->pairs * 2 * BLOCK;
     memset(weights, 0, (size_t)(l->chunks * CHUNK * BLOCK));
-    memset(sums, 0, BLOCK * sizeof *sums);
+    memset(sums, 0, (size_t)(l->pairs * 2 * BLOCK) * sizeof *sums);
     for (int64_t f = 0; f < left && f < BLOCK; f++)
-        pack_filter(job, block / blocks * of_group + first + f, weights + f * QUAD, sums + f);
+        pack_filter(job, block / blocks * of_group + first + f, weights + f * QUAD, sums + 2 * f);
     for (int64_t c = 0; c < l->chunks; c++)
         bound(weights + c * CHUNK * BLOCK, limits + c * NDRT_WHOLE_BOUNDS);
 }

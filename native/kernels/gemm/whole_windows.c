@@ -14,7 +14,7 @@
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_whole_windows_args windows;
 
-enum { BLOCK = NDRT_WHOLE_BLOCK, COLUMNS = VECTORS * LANES, TWO_CHUNKS = 2 * CHUNK };
+enum { BLOCK = NDRT_WHOLE_BLOCK, COLUMNS = VECTORS * LANES, GROUP = NDRT_WHOLE_GROUP };
 
 /* What threads share, and what each has. */
 typedef struct {
@@ -24,14 +24,15 @@ typedef struct {
     int turn; /* bits of bytes that are turned, so that these are uint8: of int8 the highest one */
     int32_t zero; /* the number of these which stands for 0 */
     const int8_t *weights;
-    const float *limits;
-    const int32_t *column_sums;
+    const int32_t *limits;
+    const int16_t *sums; /* of groups of weights */
     ndrt_finish finish;
 } convolution;
 typedef struct {
-    uint8_t *lines; /* (TILE_ROWS, chunks CHUNK + TWO_CHUNKS) */
-    uint8_t *data;  /* for each tile of a panel (chunks, rows of the tile, CHUNK), or in 16 bits */
-    float *squares; /* for each tile (chunks, NDRT_WHOLE_BOUNDS) */
+    uint8_t *lines;   /* (TILE_ROWS, chunks CHUNK + GROUP) */
+    uint8_t *data;    /* for each tile of a panel (chunks, rows of the tile, CHUNK) */
+    int32_t *squares; /* for each tile (chunks, NDRT_WHOLE_BOUNDS) */
+    int16_t *bases;   /* for each tile (pairs, 2): what was taken off the data of each group */
 } space;
 
 /* Of a group. */
@@ -49,9 +50,7 @@ static int64_t data_of(const windows *job) {
 /* Two are copied at a time. */
 static int64_t even_chunks(const convolution *c) { return (c->layout.chunks + 1) / 2 * 2; }
 
-static int64_t row_bytes(const convolution *c) {
-    return even_chunks(c) * CHUNK * (c->of == WIDENED ? 2 : 1);
-}
+static int64_t row_bytes(const convolution *c) { return even_chunks(c) * CHUNK; }
 
 /* ---- rows of data --------------------------------------------------------------------------- */
 
@@ -73,7 +72,7 @@ INLINED void copy_numbers(uint8_t *out, const windows *job, int64_t from, int64_
                           int64_t total) {
     const uint8_t *data = (const uint8_t *)job->data + from;
     int64_t i = 0;
-    for (; i < n && from + i + TWO_CHUNKS <= total; i += TWO_CHUNKS)
+    for (; i < n && from + i + GROUP <= total; i += GROUP)
         _mm_storeu_si128((__m128i *)(out + i), _mm_loadu_si128((const __m128i *)(data + i)));
     for (; i < n; i++) out[i] = data[i];
 }
@@ -106,10 +105,10 @@ static void gather_row(const convolution *c, int64_t group, const place_of *at, 
             }
         }
     }
-    memset(row, 0, TWO_CHUNKS);
+    memset(row, 0, GROUP);
 }
 
-/* Where the row of an output is read, up to whole TWO_CHUNKS: in the data itself where a window is
+/* Where the row of an output is read, up to whole GROUP: in the data itself where a window is
  * one pixel of it, and they do not reach beyond. */
 static const uint8_t *row_of(const convolution *c, int64_t group, const place_of *at,
                              uint8_t *line) {
@@ -142,45 +141,58 @@ INLINED void take_in(squares *most, __m128i few) {
 }
 
 /* NDRT_WHOLE_BOUNDS of each. */
-INLINED void put_squares(const squares *most, float *out) {
+INLINED void put_squares(const squares *most, int32_t *out) {
     const __m256i pairs = _mm256_max_epi32(most->pairs, _mm256_shuffle_epi32(most->pairs, 0x4e));
     const __m256i both = _mm256_unpacklo_epi32(most->all, pairs);
     const __m256i found =
         _mm256_permute4x64_epi64(_mm256_max_epi32(both, _mm256_shuffle_epi32(both, 0x4e)), 0x08);
-    _mm_storeu_ps(out, _mm_cvtepi32_ps(_mm256_castsi256_si128(found)));
+    _mm_storeu_si128((__m128i *)out, _mm256_castsi256_si128(found));
 }
 
-/* Of each quad numbers 0 and 2, and 1 and 3, of which one is `zero`. */
-INLINED void put_widened(__m128i few, __m128i zero, uint8_t *first, uint8_t *second) {
-    const __m128i even = _mm_sub_epi16(_mm_and_si128(few, _mm_set1_epi16(UINT8_MAX)), zero);
-    const __m128i odd = _mm_sub_epi16(_mm_srli_epi16(few, 8), zero);
-    _mm_storeu_si128((__m128i *)first, _mm_unpacklo_epi32(even, odd));
-    _mm_storeu_si128((__m128i *)second, _mm_unpackhi_epi32(even, odd));
+/* The least byte of all, in each byte. */
+INLINED __m128i least_of(const __m128i *rows, int count) {
+    __m128i least = rows[0];
+    for (int r = 1; r < count; r++) least = _mm_min_epu8(least, rows[r]);
+    /* of two bytes, in 16 bits */
+    least = _mm_min_epu8(least, _mm_srli_epi16(least, 8));
+    return _mm_broadcastb_epi8(_mm_minpos_epu16(least));
 }
 
-/* One chunk of each row behind the other, two at a time: what is read behind `numbers` meets
- * weights of 0. */
-INLINED void spread_rows(const convolution *c, const uint8_t *const *from, int rows,
-                         int64_t numbers, uint8_t *out, float *bounds, const form of) {
+/* One chunk of each row behind the other, a group at a time: what is read behind the numbers meets
+ * weights of 0. Where 0 is amid the numbers, the least one of a group is taken off all of it: sums
+ * of squares of what is left are much smaller. */
+INLINED void spread_rows(const convolution *c, const uint8_t *const *from, int count, uint8_t *out,
+                         int32_t *bounds, int16_t *bases, const form of, const int is_shifted) {
     const __m128i turn = _mm_set1_epi8((char)c->turn);
-    const __m128i zero = _mm_set1_epi16((int16_t)c->zero);
-    const int size = of == WIDENED ? 2 * CHUNK : CHUNK;
-    for (int64_t k = 0; k < numbers; k += TWO_CHUNKS, bounds += 2 * NDRT_WHOLE_BOUNDS) {
+    for (int64_t k = 0; k < c->layout.numbers; k += GROUP, bounds += 2 * NDRT_WHOLE_BOUNDS) {
+        __m128i rows[TILE_ROWS] = {0}, least = _mm_setzero_si128();
+        for (int r = 0; r < count; r++)
+            rows[r] = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(from[r] + k)), turn);
+        if (is_shifted) {
+            if (of == BYTES) least = least_of(rows, count);
+            *bases++ = (int16_t)(_mm_extract_epi8(least, 0) - c->zero);
+        }
         squares most = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-        for (int r = 0; r < rows; r++, out += size) {
-            __m128i few = _mm_loadu_si128((const __m128i *)(from[r] + k));
-            few = _mm_xor_si128(few, turn);
-            if (of == WIDENED) {
-                put_widened(few, zero, out, out + rows * size);
-                continue;
-            }
+        for (int r = 0; r < count; r++, out += CHUNK) {
+            const __m128i few = _mm_sub_epi8(rows[r], least);
             _mm_storel_epi64((__m128i *)out, few);
-            _mm_storeh_pd((double *)(out + rows * size), _mm_castsi128_pd(few));
+            _mm_storeh_pd((double *)(out + count * CHUNK), _mm_castsi128_pd(few));
             if (of == BYTES) take_in(&most, few);
         }
-        out += rows * size;
+        out += count * CHUNK;
         if (of == BYTES) put_squares(&most, bounds);
     }
+    if (is_shifted && (c->layout.numbers - 1) / GROUP % 2 == 0) *bases = 0;
+}
+
+INLINED void spread(const convolution *c, const uint8_t *const *from, const int count, uint8_t *out,
+                    int32_t *bounds, int16_t *bases) {
+    if (c->of == BYTES && c->zero)
+        spread_rows(c, from, count, out, bounds, bases, BYTES, 1);
+    else if (c->of == BYTES)
+        spread_rows(c, from, count, out, bounds, bases, BYTES, 0);
+    else
+        spread_rows(c, from, count, out, bounds, bases, BY_VNNI, 1);
 }
 
 /* Rows are shared out evenly to tiles: `longer` of these have one more than `rows`. */
@@ -197,38 +209,28 @@ static void gather_panel(const convolution *c, const space *to, int64_t group, i
                          const panel *p) {
     const windows *job = c->job;
     const int64_t chunks = even_chunks(c);
-    const int64_t numbers = c->layout.numbers;
     place_of at = {.image = place / job->columns / job->rows,
                    .row = place / job->columns % job->rows,
                    .column = place % job->columns};
     uint8_t *data = to->data;
     for (int i = 0; i < p->tiles; i++) {
-        const int some = p->rows + (i < p->longer);
+        const int count = p->rows + (i < p->longer);
         const uint8_t *from[TILE_ROWS];
-        for (int r = 0; r < some; r++) {
+        for (int r = 0; r < count; r++) {
             from[r] = row_of(c, group, &at, to->lines + r * (chunks + 2) * CHUNK);
             step_on(job, &at);
         }
-        float *bounds = to->squares + i * chunks * NDRT_WHOLE_BOUNDS;
-        switch (c->of) {
-        case BYTES: spread_rows(c, from, some, numbers, data, bounds, BYTES); break;
-        case WIDENED: spread_rows(c, from, some, numbers, data, bounds, WIDENED); break;
-        default: spread_rows(c, from, some, numbers, data, bounds, BY_VNNI);
-        }
-        data += some * row_bytes(c);
+        int32_t *bounds = to->squares + i * chunks * NDRT_WHOLE_BOUNDS;
+        int16_t *bases = to->bases + i * c->layout.pairs * 2;
+        if (count == TILE_ROWS)
+            spread(c, from, TILE_ROWS, data, bounds, bases);
+        else
+            spread(c, from, count, data, bounds, bases);
+        data += count * row_bytes(c);
     }
 }
 
 /* ---- panels --------------------------------------------------------------------------------- */
-
-/* Takes off what the number that stands for 0 has added. */
-static void take_off(int32_t *made, int rows, int columns, const int32_t *column_sums,
-                     int32_t zero) {
-    for (int r = 0; r < rows; r++, made += COLUMNS)
-#pragma omp simd
-        for (int i = 0; i < columns; i++)
-            made[i] = (int32_t)((uint32_t)made[i] - (uint32_t)column_sums[i] * (uint32_t)zero);
-}
 
 /* Filters of a group from block `block` up to `block_end`. */
 static void compute_panel(const convolution *c, const space *from, int64_t group, int64_t block,
@@ -246,21 +248,24 @@ static void compute_panel(const convolution *c, const space *from, int64_t group
                   .weights = c->weights + at * l->chunks * CHUNK,
                   .ahead = c->weights + (at + COLUMNS) * l->chunks * CHUNK,
                   .limits = c->limits + at / BLOCK * l->chunks * NDRT_WHOLE_BOUNDS,
+                  .sums = c->sums + at * l->pairs * 2,
                   .second = (int)LANES == BLOCK ? l->chunks * CHUNK * BLOCK : LANES * QUAD,
                   .second_limits = l->chunks * NDRT_WHOLE_BOUNDS,
-                  .chunks = l->chunks};
+                  .second_sums = l->pairs * 2 * BLOCK,
+                  .chunks = l->chunks,
+                  .pairs = c->zero ? l->pairs : 0};
         int64_t out = place * job->filters + column;
         t.data = from->data;
         t.squares = from->squares;
+        t.bases = from->bases;
         for (int i = 0; i < p->tiles; i++) {
             const int some = p->rows + (i < p->longer);
             sum[c->of][count > LANES](&t, some);
-            if (c->zero && c->of == BY_VNNI)
-                take_off(made, some, count, c->column_sums + at, c->zero);
             ndrt_finish_tile(&c->finish, made, COLUMNS, some, out, job->filters, column, count);
             out += some * job->filters;
             t.data += some * row_bytes(c);
             t.squares += even_chunks(c) * NDRT_WHOLE_BOUNDS;
+            t.bases += l->pairs * 2;
             t.ahead += l->chunks * CACHE_LINE;
         }
     }
@@ -341,20 +346,20 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
                      .turn = job.is_signed ? INT8_MIN : 0,
                      .zero = (int32_t)job.zero - (job.is_signed ? INT8_MIN : 0),
                      .weights = (const int8_t *)packed,
-                     .limits = (const float *)(packed + ndrt_whole_limits(&l)),
-                     .column_sums = (const int32_t *)(packed + ndrt_whole_column_sums(&l)),
+                     .limits = (const int32_t *)(packed + ndrt_whole_limits(&l)),
+                     .sums = (const int16_t *)(packed + ndrt_whole_group_sums(&l)),
                      .finish = finish_of(&job)};
-    c.of = (int)LANES == BLOCK && ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) ? BY_VNNI
-           : c.zero                                                  ? WIDENED
-                                                                     : BYTES;
+    c.of = (int)LANES == BLOCK && ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) ? BY_VNNI : BYTES;
     if (job.added_scale) c.finish.added_scale = *job.added_scale;
     const int over_blocks = shares_blocks(&job);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) {
         uint8_t *scratch = (uint8_t *)job.scratch + i * ndrt_whole_scratch(l.chunks * CHUNK);
         const int64_t chunks = even_chunks(&c), lines = TILE_ROWS * (chunks + 2) * CHUNK;
+        const int64_t tiles = ndrt_whole_panel(chunks) / NDRT_WHOLE_TILE;
         space own = {.lines = scratch, .data = scratch + lines};
-        own.squares = (float *)(own.data + ndrt_whole_panel(chunks) * chunks * 2 * CHUNK);
+        own.squares = (int32_t *)(own.data + ndrt_whole_panel(chunks) * chunks * CHUNK);
+        own.bases = (int16_t *)(own.squares + tiles * chunks * NDRT_WHOLE_BOUNDS);
         if (over_blocks)
             compute_part(&c, &own, blocks * i / nthreads, blocks * (i + 1) / nthreads, 0, places);
         else
