@@ -240,6 +240,10 @@ KERNELS: tuple[Kernel, ...] = (
            ">low >high data_low data_high weight_low weight_high", "", "data_most",
            "What -2^31 and 2^31 stand for in sums of products of data, whose greatest number is "
            "`data_most`, and int8 weights."),
+    Kernel("product_scale", "byte_ranges", ">scale left_low left_high right_low right_high",
+           "gives_floats:flag", "wanted",
+           "What products of int8 of two ranges are multiplied by to stand for floats, or for "
+           "floats times `wanted`."),
     Kernel("whole_bias", "byte_ranges",
            ">out:s32 bias:any data_low? data_high? weight_low? weight_high? bias_low? bias_high?",
            "n is_scaled:flag is_signed:flag",
@@ -313,6 +317,9 @@ KERNELS: tuple[Kernel, ...] = (
            doc="The sum of int8 or uint8 times its scale each, as kind S8, U8 or S32: rounded as "
            "in `to_bytes`, NaN becomes the greatest signed number. With a scale the sum is rounded "
            "to int32, and that times the scale to S8 or U8, with `rectify` 0 where it is below."),
+    Kernel("multiply_bytes", "bytes", ">out:any left:any right:any scale?", "n kind:int",
+           doc="Products of int8 as kind S32; times the scale as F32, or cut off towards 0 as S8, "
+           "as in `to_bytes`."),
     Kernel("relu_bytes", "bytes", ">out:any data:any", "n", doc="int8, and 0 for what is below."),
     Kernel("extent", "bytes", ">least >greatest data:any", "n kind:int",
            doc="Of kind F32, where NaN is passed over, or S32; of none the ends of float32, or 0."),

@@ -349,8 +349,9 @@ CASES += [
                           ("int8", "uint8", SHAPES[0]), ("uint8", "int8", SHAPES[2]))
       for given in ({}, CALIBRATED)),
     *(case("quantized_elemwise_mul", given,
-           [whole(SHAPES[0]), whole(SHAPES[0]), *ends(-1.5, 2.25, -0.5, 3.0)], product(given),
-           no_grad={0, 1}) for given in ({}, CALIBRATED, {"enable_float_output": True})),
+           [whole(shape), whole(shape), *ends(-1.5, 2.25, -0.5, 3.0)], product(given),
+           no_grad={0, 1}, native=True if "enable_float_output" in given else "auto")
+      for shape in SHAPES for given in ({}, CALIBRATED, {"enable_float_output": True})),
     *(case("quantized_batch_norm", {**CALIBRATED, "eps": eps},
            [whole((2, 20, 3, 4), dtype),
             *(Input((20,), "float32", low, high)

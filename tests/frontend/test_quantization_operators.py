@@ -10,6 +10,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch
+from ndarray_rt.op.dispatch import observe
 
 NAMES = ("a", "b", "a_min", "a_max", "b_min", "b_max")
 A = np.arange(-8, 8, dtype=np.int8).reshape(1, 2, 2, 4)
@@ -98,6 +99,28 @@ def test_what_is_no_number_becomes_what_mxnet_makes_of_it(dtype: str, zero: int,
     assert sums.asnumpy().tolist() == [[zero] * 3]
     made = contrib.quantize_v2(mx.nd.array([np.nan, 1.0]), out_type=dtype)[0]
     assert made.asnumpy()[0] == nan
+
+
+def test_products_and_embeddings_run_natively() -> None:
+    """At the ends of int8, too."""
+    contrib, one = mx.nd.contrib, mx.nd.ones((1,))
+    ends = mx.nd.array([-128, 127, -128, 3], dtype="int8"), mx.nd.array([-128, 127, 127, -7],
+                                                                         dtype="int8")
+    said: list[Any] = []
+    stop = observe(lambda call: said.append((call.op.name, call.reason)))
+    try:
+        sums = contrib.quantized_elemwise_mul(*ends, -one, one, -one, one)[0].asnumpy()
+        bytes_ = contrib.quantized_elemwise_mul(*ends, -one, one, -one, one, min_calib_range=-0.5,
+                                                max_calib_range=0.5)[0].asnumpy()
+        rows = contrib.quantized_embedding(mx.nd.array([1, 0, 9]), ends[0].reshape((2, 2)), -one,
+                                           one, input_dim=2, output_dim=2)[0].asnumpy()
+    finally:
+        stop()
+    assert sums.tolist() == [16384, 16129, -16256, -21]
+    assert bytes_.tolist() == [127, 127, -128, 0]
+    assert rows.tolist() == [[-128, 3], [-128, 127], [-128, 3]]
+    assert [call for call in said if "quantized" in call[0]] == [
+        ("_contrib_quantized_elemwise_mul", None)] * 2 + [("_contrib_quantized_embedding", None)]
 
 
 def calls_with_ranges(low: Any, high: Any) -> dict[str, Any]:

@@ -119,6 +119,21 @@ def test_sum_bytes_over_int32(n: int, dtypes: tuple[str, str, str], scales: Any,
     assert out[-1] == 77
 
 
+@settings(max_examples=60, deadline=None)
+@given(SIZES, st.sampled_from(("i4", "f4", "i1")), st.integers(0, 3),
+       st.sampled_from((7.8e-3, 0.37, float("inf"), float("nan"), 0.0)))
+def test_multiply_bytes(n: int, made: str, nthreads: int, scale: float) -> None:
+    x, y, out = drawn(n, "i1", n), drawn(n, "i1", n + 1), extended(n, made)
+    kernel(lib.NDRT_KERNEL_MULTIPLY_BYTES, (n, DTYPES[out.dtype]),
+           [out, x, y, np.array([scale], "f4")], (), nthreads)
+    products = x.astype("i4") * y
+    with np.errstate(all="ignore"):
+        floats = products.astype("f4") * F(scale)
+        want = {"i4": products, "f4": floats, "i1": rounded(np.trunc(floats), np.dtype("i1"))}
+    np.testing.assert_array_equal(out[:-1], want[made])
+    assert out[-1] == 77
+
+
 @pytest.mark.parametrize("n", [0, 1, 31, 100, 9000])
 def test_relu_bytes(n: int) -> None:
     x, out = drawn(n, "i1", n), extended(n, "i1")
@@ -208,6 +223,8 @@ ONE = np.zeros(1, "f4")
     (lib.NDRT_KERNEL_JOIN_BYTES, (2**40, 1, 2**40, 0, 1, 1), [ONE] * 3, "bytes: -1 elements"),
     (lib.NDRT_KERNEL_SUM_BYTES, (1, 1, 1, lib.NDRT_F32), [ONE] * 5, "a kind that there is no"),
     (lib.NDRT_KERNEL_SUM_BYTES, (1, 1, 1, lib.NDRT_S32), [ONE] * 6, "a kind that there is no"),
+    (lib.NDRT_KERNEL_MULTIPLY_BYTES, (1, lib.NDRT_U8), [ONE] * 4, "a kind that there is no"),
+    (lib.NDRT_KERNEL_MULTIPLY_BYTES, (1, lib.NDRT_F32), [ONE] * 3, "array 3 has no bytes"),
     (lib.NDRT_KERNEL_NORM_BYTES, (2**40, 2**40, 1, 1), [ONE] * 4, "bytes: -1 elements"),
     (lib.NDRT_KERNEL_NORM_FACTORS, (-1,), [ONE] * 8, "norm factors: -1 channels"),
     (lib.NDRT_KERNEL_EXTENT, (1, lib.NDRT_S8), [ONE] * 3, "a kind that there is no form"),

@@ -34,6 +34,17 @@ static ndrt_status product_range(kernel_call *call) {
     return NDRT_OK;
 }
 
+static ndrt_status product_scale(kernel_call *call) {
+    const ndrt_product_scale_args job = ndrt_read_product_scale(call);
+    const float *ends[] = {job.left_low, job.left_high, job.right_low, job.right_high};
+    TRY(need_numbers("product scale", ends, 4));
+    const float left = HALF_OVER_S8 / widest(job.left_low, job.left_high);
+    const float right = HALF_OVER_S8 / widest(job.right_low, job.right_high);
+    *job.scale =
+        job.gives_floats ? (float)(1.0 / (double)left / (double)right) : job.wanted / left / right;
+    return NDRT_OK;
+}
+
 /* Cut off towards 0, and at the ends of int32. NaN is a bias of 0 in steps of 0. */
 static int32_t whole(float x) {
     if (isnan(x)) return 0;
@@ -157,6 +168,7 @@ typedef struct {
 static ranges ranges_of(kernel_call *call) {
     switch (call->kernel) {
     case NDRT_KERNEL_PRODUCT_RANGE: return (ranges){"product range", product_range, 6};
+    case NDRT_KERNEL_PRODUCT_SCALE: return (ranges){"product scale", product_scale, 5};
     case NDRT_KERNEL_QUANTIZE_RANGE: return (ranges){"quantize range", quantize_range, 5};
     case NDRT_KERNEL_DEQUANTIZE_STEP: return (ranges){"dequantize step", dequantize_step, 3};
     case NDRT_KERNEL_REQUANTIZE_RANGE: return (ranges){"requantize range", requantize_range, 5};

@@ -183,6 +183,28 @@ static void sum_bytes(kernel_call *call, int64_t from, int64_t to) {
     }
 }
 
+static void multiply_bytes(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_multiply_bytes_args job = ndrt_read_multiply_bytes(call);
+    const int8_t *x = job.left, *y = job.right;
+    if (job.kind == NDRT_S32) {
+        int32_t *out = job.out;
+#pragma omp simd
+        for (int64_t i = from; i < to; i++) out[i] = x[i] * y[i];
+        return;
+    }
+    const float scale = *job.scale;
+    if (job.kind == NDRT_F32) {
+        float *out = job.out;
+#pragma omp simd
+        for (int64_t i = from; i < to; i++) out[i] = (float)(x[i] * y[i]) * scale;
+    } else {
+        int8_t *out = job.out;
+#pragma omp simd
+        for (int64_t i = from; i < to; i++)
+            out[i] = ndrt_to_s8(truncf((float)(x[i] * y[i]) * scale));
+    }
+}
+
 static void relu_bytes(kernel_call *call, int64_t from, int64_t to) {
     const ndrt_relu_bytes_args job = ndrt_read_relu_bytes(call);
     int8_t *out = job.out;
@@ -289,6 +311,11 @@ static demands demands_of(kernel_call *call) {
         const ndrt_sum_bytes_args job = ndrt_read_sum_bytes(call);
         return (demands){job.n, 5, is_byte(job.kind) || (job.kind == NDRT_S32 && !job.scale)};
     }
+    case NDRT_KERNEL_MULTIPLY_BYTES: {
+        const ndrt_multiply_bytes_args job = ndrt_read_multiply_bytes(call);
+        const int is_known = job.kind == NDRT_S32 || job.kind == NDRT_F32 || job.kind == NDRT_S8;
+        return (demands){job.n, job.kind == NDRT_S32 ? 3 : 4, is_known};
+    }
     case NDRT_KERNEL_RELU_BYTES: return (demands){ndrt_read_relu_bytes(call).n, 2, 1};
     default: {
         const ndrt_extent_args job = ndrt_read_extent(call);
@@ -316,6 +343,7 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     case NDRT_KERNEL_NORM_BYTES: norm_bytes(call, nthreads); break;
     case NDRT_KERNEL_FROM_BYTES: ndrt_share_out(from_bytes, call, n, nthreads); break;
     case NDRT_KERNEL_SUM_BYTES: ndrt_share_out(sum_bytes, call, n, nthreads); break;
+    case NDRT_KERNEL_MULTIPLY_BYTES: ndrt_share_out(multiply_bytes, call, n, nthreads); break;
     case NDRT_KERNEL_RELU_BYTES: ndrt_share_out(relu_bytes, call, n, nthreads); break;
     default: extent(call, nthreads);
     }

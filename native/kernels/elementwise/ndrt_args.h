@@ -135,6 +135,21 @@ static inline ndrt_product_range_args ndrt_read_product_range(const ndrt_kernel_
     };
 }
 
+/* What products of int8 of two ranges are multiplied by to stand for floats, or for floats times
+ * `wanted`. */
+typedef struct {
+    float *scale; const float *left_low; const float *left_high; const float *right_low;
+    const float *right_high; int gives_floats; float wanted;
+} ndrt_product_scale_args;
+static inline ndrt_product_scale_args ndrt_read_product_scale(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_product_scale_args){
+        .scale = call->data[0], .left_low = call->data[1], .left_high = call->data[2],
+        .right_low = call->data[3], .right_high = call->data[4],
+        .gives_floats = ndrt_int_of(call->counts[0]), .wanted = (float)numbers[0],
+    };
+}
+
 /* An int8 bias as int32; scaled: in the steps of sums of products of int8 or uint8 data and int8
  * weights, cut off towards 0. */
 typedef struct {
@@ -405,6 +420,18 @@ static inline ndrt_sum_bytes_args ndrt_read_sum_bytes(const ndrt_kernel_call *ca
         .n = call->counts[0], .left_signed = ndrt_int_of(call->counts[1]),
         .right_signed = ndrt_int_of(call->counts[2]), .kind = ndrt_int_of(call->counts[3]),
         .rectify = ndrt_int_of(call->counts[4]),
+    };
+}
+
+/* Products of int8 as kind S32; times the scale as F32, or cut off towards 0 as S8, as in
+ * `to_bytes`. */
+typedef struct {
+    void *out; const void *left; const void *right; const float *scale; int64_t n; int kind;
+} ndrt_multiply_bytes_args;
+static inline ndrt_multiply_bytes_args ndrt_read_multiply_bytes(const ndrt_kernel_call *call) {
+    return (ndrt_multiply_bytes_args){
+        .out = call->data[0], .left = call->data[1], .right = call->data[2], .scale = call->data[3],
+        .n = call->counts[0], .kind = ndrt_int_of(call->counts[1]),
     };
 }
 

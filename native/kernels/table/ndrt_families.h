@@ -120,6 +120,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_SCALAR] = &ndrt_family_scalars, \
     [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized, \
     [NDRT_KERNEL_PRODUCT_RANGE] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_PRODUCT_SCALE] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_WHOLE_BIAS] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_QUANTIZE_RANGE] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_DEQUANTIZE_STEP] = &ndrt_family_byte_ranges, \
@@ -138,6 +139,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_NORM_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_FROM_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_SUM_BYTES] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_MULTIPLY_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_RELU_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_EXTENT] = &ndrt_family_bytes, \
     [NDRT_KERNEL_QUANTIZE_LINEAR] = &ndrt_family_affine_bytes, \

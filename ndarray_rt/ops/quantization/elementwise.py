@@ -14,10 +14,11 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_shape
 from ...op.params import NoParams, Params, boolean, choice, optional_number, params_class
 from ...op.registry import OpDef, register
-from . import native
+from . import native, whole_sums
 from .ranges import (
     BYTES,
     HALF_OVER,
+    WHOLE,
     ends_shape,
     floats_type,
     need_dtype,
@@ -148,6 +149,19 @@ def compute_product(ctx: OpContext, p: ProductParams, ins: list[AnyArray],
         out.write(one(end))
 
 
+def compute_ex_product(ctx: OpContext, p: ProductParams, ins: list[NDArray], outs: list[Output],
+                       ) -> None:
+    wanted = np.float32(0) if p.calibrated is None else scale_of(INT8, *p.calibrated)
+    native.multiply(ctx, ins, outs[0], wanted)
+    if p.enable_float_output:
+        return
+    if p.calibrated is not None:
+        native.fill_range(ctx, outs, p.calibrated)
+        return
+    with outs[1].open(native.END, ctx.stream) as low, outs[2].open(native.END, ctx.stream) as high:
+        whole_sums.write_range(ctx, ins[2:], WHOLE[INT8], low, high)
+
+
 # ---- relu, flatten ------------------------------------------------------------------------------
 
 
@@ -207,7 +221,7 @@ register(OpDef(
 register(OpDef(
     "_contrib_quantized_elemwise_mul", ProductParams, inputs=PAIR, outputs=output_names_product,
     infer_shape=infer_shape_pair, infer_type=infer_type_product, compute=compute_product,
-    gradient=zero_gradients,
+    compute_ex=compute_ex_product, gradient=zero_gradients,
     doc="Product of two arrays of int8, element by element.\n\n"
         "lhs and rhs of one shape; then min and max (1,) of each. The output is int32; with a "
         "calibrated range int8, cut off towards 0; with enable_float_output float32, and then it "

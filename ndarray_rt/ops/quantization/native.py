@@ -188,6 +188,25 @@ def write_sum(ctx: OpContext, ins: list[NDArray], out: Output, scales: tuple[Mem
             right_signed=rhs.dtype == INT8, kind=KINDS[out.array.dtype], rectify=rectify))
 
 
+def multiply(ctx: OpContext, ins: list[NDArray], out: Output, wanted: np.float32) -> None:
+    """Products of int8: as int32, as floats, or as int8 that stands for floats times `wanted`."""
+    can_add(out)
+    (lhs, rhs), dtype = ins[:2], out.array.dtype
+    can_add(out)
+    scale = None
+    if dtype != INT32:
+        scale, given = number(ctx), ends_of(ins[2:], ctx)
+        ctx.kernel(kernels.product_scale(
+            scale=scale, left_low=given[0], left_high=given[1], right_low=given[2],
+            right_high=given[3], gives_floats=dtype == FLOAT32, wanted=float(wanted)))
+    layout = layout_of(lhs, ctx)
+    x, y = (get_data_reorder(array, layout(array.dtype, array.shape), ctx.stream)
+            for array in (lhs, rhs))
+    with out.open(layout(dtype, out.shape), ctx.stream) as made:
+        ctx.kernel(kernels.multiply_bytes(out=made, left=x, right=y, scale=scale, n=lhs.size,
+                                          kind=KINDS[dtype]))
+
+
 def norm(ctx: OpContext, ins: list[NDArray], axis: int, epsilon: float, wanted: np.float32,
          out: Output) -> None:
     """Batch normalization over the channels of an axis, to a range whose greatest is `wanted`.

@@ -145,7 +145,7 @@ def has_own_filters(p: ConvolutionParams, weight: NDArray) -> bool:
 def conv_range(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], low: Mem, high: Mem,
                ) -> None:
     """What -2^31 and 2^31 stand for, as MXNet tells it: of int8 data."""
-    _write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[INT8], low, high)
+    write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[INT8], low, high)
 
 
 def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], outs: list[Output],
@@ -187,7 +187,7 @@ def write_linear_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, w
 
 def dense_range(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], low: Mem, high: Mem,
                 ) -> None:
-    _write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[ins[0].dtype], low, high)
+    write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[ins[0].dtype], low, high)
 
 
 def _packed(ctx: OpContext, weight: NDArray, groups: int = 1) -> Mem:
@@ -270,7 +270,7 @@ def _finishing(finish: Finish) -> dict[str, Any]:
             **{f"last_{key}": value for key, value in last._asdict().items()}}
 
 
-def _write_range(ctx: OpContext, ends: list[NDArray], most: np.float32, low: Mem, high: Mem,
+def write_range(ctx: OpContext, ends: list[NDArray], most: np.float32, low: Mem, high: Mem,
                  ) -> None:
     """What the sums stand for. `ends` are min and max of data, then of weights."""
     given = [get_default(end, ctx.stream) for end in ends[:4]]

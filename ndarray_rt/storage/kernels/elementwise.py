@@ -72,6 +72,14 @@ def product_range(*, low: Mem, high: Mem, data_low: Mem, data_high: Mem, weight_
                       weight_high), (), (data_most,))
 
 
+def product_scale(*, scale: Mem, left_low: Mem, left_high: Mem, right_low: Mem, right_high: Mem,
+                  gives_floats: bool, wanted: float) -> KernelCall:
+    """What products of int8 of two ranges are multiplied by to stand for floats, or for floats
+    times `wanted`."""
+    return KernelCall(lib.NDRT_KERNEL_PRODUCT_SCALE, (scale, left_low, left_high, right_low,
+                      right_high), (gives_floats,), (wanted,))
+
+
 def whole_bias(*, out: Mem, bias: Mem, data_low: Mem | None = None, data_high: Mem | None = None,
                weight_low: Mem | None = None, weight_high: Mem | None = None,
                bias_low: Mem | None = None, bias_high: Mem | None = None, n: int, is_scaled: bool,
@@ -217,6 +225,13 @@ def sum_bytes(*, out: Mem, left: Mem, right: Mem, left_scale: Mem, right_scale: 
     and that times the scale to S8 or U8, with `rectify` 0 where it is below."""
     return KernelCall(lib.NDRT_KERNEL_SUM_BYTES, (out, left, right, left_scale, right_scale, scale),
                       (n, left_signed, right_signed, kind, rectify), ())
+
+
+def multiply_bytes(*, out: Mem, left: Mem, right: Mem, scale: Mem | None = None, n: int,
+                   kind: int) -> KernelCall:
+    """Products of int8 as kind S32; times the scale as F32, or cut off towards 0 as S8, as in
+    `to_bytes`."""
+    return KernelCall(lib.NDRT_KERNEL_MULTIPLY_BYTES, (out, left, right, scale), (n, kind), ())
 
 
 def relu_bytes(*, out: Mem, data: Mem, n: int) -> KernelCall:
