@@ -237,9 +237,9 @@ KERNELS: tuple[Kernel, ...] = (
            "What data come back as from whole numbers within limits: (round(data / scale) + zero, "
            "kept within them, - zero) scale; one scale and zero of a channel."),
     Kernel("product_range", "byte_ranges",
-           ">low >high data_low data_high weight_low weight_high", "", "data_most",
-           "What -2^31 and 2^31 stand for in sums of products of data, whose greatest number is "
-           "`data_most`, and int8 weights."),
+           ">low >high data_low data_high weight_low weight_high", "", "data_most weight_most",
+           "What -2^31 and 2^31 stand for in sums of products of data and weights, of which these "
+           "are the greatest numbers."),
     Kernel("product_scale", "byte_ranges", ">scale left_low left_high right_low right_high",
            "gives_floats:flag", "wanted",
            "What products of int8 of two ranges are multiplied by to stand for floats, or for "
@@ -280,6 +280,11 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("added_scale", "byte_layers", ">scale low high", "is_signed:flag", "out_scale",
            "What int8 or uint8 in a range is multiplied by to be added to numbers that stand for "
            "floats times `out_scale`."),
+    Kernel("product_factor", "byte_layers",
+           ">scale left_low left_high right_low right_high",
+           "left_signed:flag right_signed:flag", "wanted times",
+           "What brings products of 8-bit numbers of two ranges to floats times `wanted` and "
+           "`times`, in this order."),
     Kernel("layer_factors", "byte_layers", ">factors >shifts gamma? beta mean var bias?", "n",
            "epsilon", "What batch normalization behind a layer with or without a bias multiplies "
            "its weights by, for each of n channels, and the bias it makes."),
@@ -418,6 +423,16 @@ KERNELS: tuple[Kernel, ...] = (
            "NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 "
            "channels, 16 numbers of 32 bits and, for each 2 places, 32 of 16 bits, and a byte for "
            "each channel."),
+    Kernel("byte_products", "byte_products",
+           ">out:any left:any right:any >scratch:any scale?",
+           "batches rows columns depth left_batch left_row right_batch right_row right_column "
+           "out_batch out_row left_signed:flag right_signed:flag kind:int slots:int", "factor",
+           "Products of matrices, left (rows, depth) and right (depth, columns) of int8 or uint8, "
+           "as kind S32, times a factor of at most 1, or F32 or S8 times the scale, as in "
+           "`to_bytes`. Matrices and their rows lie that far apart, columns of left and out side "
+           "by side, and so do columns or rows of right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; "
+           "scratch has, for each of `slots` threads, as many numbers of 16 bits as the columns, "
+           "padded to whole 32, and 6 more, times the depth, padded to an even number."),
     Kernel("dynamic_dense", "dynamic_dense",
            ">out data weights:any scales >scratch:any bias?",
            "rows features columns is_signed:flag per_tensor:flag",
@@ -479,7 +494,7 @@ FOLDERS = {
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima", "byte_pool"),
     "gemm": ("skinny_gemm", "packed_gemm", "whole_windows", "whole_packing",
-             "dynamic_dense"),
+             "byte_products", "dynamic_dense"),
     "conv": ("direct_conv", "implicit_gemm", "separable", "whole_depthwise"),
     "rnn": ("lstm",),
 }

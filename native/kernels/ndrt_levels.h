@@ -61,6 +61,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_byte_pool LEVELED(ndrt_family_byte_pool)
 #define ndrt_family_whole_windows LEVELED(ndrt_family_whole_windows)
 #define ndrt_family_whole_packing LEVELED(ndrt_family_whole_packing)
+#define ndrt_family_byte_products LEVELED(ndrt_family_byte_products)
 #define ndrt_family_dynamic_dense LEVELED(ndrt_family_dynamic_dense)
 #define ndrt_family_direct_conv LEVELED(ndrt_family_direct_conv)
 #define ndrt_family_implicit_gemm LEVELED(ndrt_family_implicit_gemm)

@@ -1,8 +1,7 @@
 """Fused layers on 8-bit numbers as layers that native kernels compute from end to end.
 
 What depends on parameters alone, which is their weights and biases as whole numbers and the scales
-between sums and outputs, is computed when a parameter changes, and not at each run. Products of
-attention, which has no parameters, are computed of floats.
+between sums and outputs, is computed when a parameter changes, and not at each run.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..ops.fused.constant import ConstantParams
 from ..ops.quantization.whole_layers import scale_of
 from ..ops.quantization.whole_sums import STRAIGHT, Bend
 from ..symbol.node import Entry, Node
-from .fuse_layers import CONV, DENSE, SCORES, WEIGHTED
+from .fuse_layers import CONV, DENSE
 from .known_ranges import KnownRanges
 from .rewrite import Facts, Heads, make, replace
 
@@ -36,8 +35,6 @@ def lower_fused_layers(heads: Sequence[Entry], facts: Facts) -> Heads:
         ranges.note(node)
         p: Any = node.params
         name = "" if node.op is None else node.op.name
-        if name in (SCORES, WEIGHTED) and p.quantized:
-            return _in_floats(node, now)
         if name not in OPERATORS or not p.quantized:
             return None
         plan = _plan(p)
@@ -164,20 +161,6 @@ def _ends(node: Node) -> list[Entry]:
     p: Any = node.params
     return [_number(f"{node.name}_{end}", value)
             for end, value in zip(("low", "high"), p.calibrated, strict=True)]
-
-
-def _in_floats(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
-    """A product of attention, of what 8-bit numbers stand for; None for one that gives its sums."""
-    p: Any = node.params
-    if not p.gives_floats and p.calibrated is None:
-        return None
-    given = [now[entry] for entry in node.inputs]
-    floats = [Entry(make("_contrib_dequantize", {}, [data, *given[p.count + 2 * i:][:2]],
-                         f"{node.name}_{name}"), 0)
-              for i, (name, data) in enumerate(zip(p.inputs, given, strict=False))]
-    product = p.nodes[0]
-    made = Entry(Node(product.op, node.name, dict(product.attrs), product.params, floats), 0)
-    return [made] if p.gives_floats else [_quantized(node, made), *_ends(node)]
 
 
 def _told(node: Node) -> str:

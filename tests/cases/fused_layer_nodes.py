@@ -22,9 +22,9 @@ RNG = np.random.default_rng(11)
 
 def fused(op: str, symbol: Any, params: dict[str, Any], inputs: Sequence[Input],
           reference: Callable[..., Any], **more: Any) -> Case:
-    more = {"exact": params.get("quantized", False), **more}
+    more = {"exact": params.get("quantized", False), "native": False, **more}
     return Case(op, {**params, "subgraphs": graphs(symbol)}, inputs, reference=reference,
-                dtypes=("float32",), native=False,
+                dtypes=("float32",),
                 exempt={"gradient": "zeros: what is fused is for inference"}, **more)
 
 
@@ -206,7 +206,6 @@ CASES += [
 
 # ---- attention ----------------------------------------------------------------------------------
 
-# of a planned graph floats are computed of floats, and are not exact
 SCORES, WEIGHTED = "_sg_mkldnn_selfatt_qk", "_sg_mkldnn_selfatt_valatt"
 HEADS, SIZE = 2, 4
 
@@ -281,10 +280,12 @@ CASES += [
     fused(WEIGHTED, weighted(), {"heads": HEADS}, [Input(X), Input(A)], weighted_sums),
     *(fused(SCORES, scores(), {"heads": HEADS, "quantized": True, **params},
             [whole(X, dtype), *SPAN[dtype]], product(kind, score_sums, 0.5), no_grad={0},
-            exact=kind != "float32")
+            native=True if kind == "float32" else "auto")
       for kind, params in OUTPUTS.items() for dtype in ("int8", "uint8")),
     *(fused(WEIGHTED, weighted(), {"heads": HEADS, "quantized": True, **params},
-            [whole(X), whole(A, dtype), *SPAN["int8"], *SPAN[dtype]],
-            product(kind, weighted_sums, 1), no_grad={0, 1}, exact=kind != "float32")
-      for kind, params in OUTPUTS.items() for dtype in ("int8", "uint8")),
+            [whole(X, values), whole(A, dtype), *SPAN[values], *SPAN[dtype]],
+            product(kind, weighted_sums, 1), no_grad={0, 1},
+            native=True if kind == "float32" else "auto")
+      for kind, params in OUTPUTS.items() for values in ("int8", "uint8")
+      for dtype in ("int8", "uint8")),
 ]

@@ -45,6 +45,17 @@ static ndrt_status added_scale(kernel_call *call, int nthreads) {
     return NDRT_OK;
 }
 
+static ndrt_status product_factor(kernel_call *call, int nthreads) {
+    const ndrt_product_factor_args job = ndrt_read_product_factor(call);
+    (void)nthreads;
+    TRY(need_numbers("product factor", job.left_low, job.left_high));
+    TRY(need_numbers("product factor", job.right_low, job.right_high));
+    const float step = scale_of(job.left_low, job.left_high, job.left_signed) *
+                       scale_of(job.right_low, job.right_high, job.right_signed);
+    *job.scale = job.wanted / step * job.times;
+    return NDRT_OK;
+}
+
 static ndrt_status layer_factors(kernel_call *call, int nthreads) {
     const ndrt_layer_factors_args job = ndrt_read_layer_factors(call);
     (void)nthreads;
@@ -181,6 +192,7 @@ typedef struct {
 static layers layers_of(kernel_call *call) {
     switch (call->kernel) {
     case NDRT_KERNEL_ADDED_SCALE: return (layers){"added scale", added_scale, 3};
+    case NDRT_KERNEL_PRODUCT_FACTOR: return (layers){"product factor", product_factor, 5};
     case NDRT_KERNEL_LAYER_FACTORS: return (layers){"layer factors", layer_factors, 2};
     case NDRT_KERNEL_ROUND_LAYER: return (layers){"round layer", round_layer, 1};
     case NDRT_KERNEL_DENSE_SCALES: return (layers){"dense scales", dense_scales, 7};

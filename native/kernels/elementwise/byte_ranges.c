@@ -24,7 +24,7 @@ static ndrt_status need_numbers(const char *name, const float *const *ends, int 
 static ndrt_status product_range(kernel_call *call) {
     const ndrt_product_range_args job = ndrt_read_product_range(call);
     const float a = widest(job.data_low, job.data_high) / job.data_most;
-    const float b = widest(job.weight_low, job.weight_high) / 127.0f;
+    const float b = widest(job.weight_low, job.weight_high) / job.weight_most;
     const float top = a * b * INT32_END;
     const float *ends[] = {job.data_low, job.data_high, job.weight_low, job.weight_high};
     const ndrt_status status = need_numbers("product range", ends, 4);

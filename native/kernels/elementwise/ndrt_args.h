@@ -120,18 +120,18 @@ static inline ndrt_quantized_args ndrt_read_quantized(const ndrt_kernel_call *ca
     };
 }
 
-/* What -2^31 and 2^31 stand for in sums of products of data, whose greatest number is `data_most`,
- * and int8 weights. */
+/* What -2^31 and 2^31 stand for in sums of products of data and weights, of which these are the
+ * greatest numbers. */
 typedef struct {
     float *low; float *high; const float *data_low; const float *data_high; const float *weight_low;
-    const float *weight_high; float data_most;
+    const float *weight_high; float data_most; float weight_most;
 } ndrt_product_range_args;
 static inline ndrt_product_range_args ndrt_read_product_range(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
     return (ndrt_product_range_args){
         .low = call->data[0], .high = call->data[1], .data_low = call->data[2],
         .data_high = call->data[3], .weight_low = call->data[4], .weight_high = call->data[5],
-        .data_most = (float)numbers[0],
+        .data_most = (float)numbers[0], .weight_most = (float)numbers[1],
     };
 }
 
@@ -280,6 +280,22 @@ static inline ndrt_added_scale_args ndrt_read_added_scale(const ndrt_kernel_call
     return (ndrt_added_scale_args){
         .scale = call->data[0], .low = call->data[1], .high = call->data[2],
         .is_signed = ndrt_int_of(call->counts[0]), .out_scale = (float)numbers[0],
+    };
+}
+
+/* What brings products of 8-bit numbers of two ranges to floats times `wanted` and `times`, in this
+ * order. */
+typedef struct {
+    float *scale; const float *left_low; const float *left_high; const float *right_low;
+    const float *right_high; int left_signed; int right_signed; float wanted; float times;
+} ndrt_product_factor_args;
+static inline ndrt_product_factor_args ndrt_read_product_factor(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_product_factor_args){
+        .scale = call->data[0], .left_low = call->data[1], .left_high = call->data[2],
+        .right_low = call->data[3], .right_high = call->data[4],
+        .left_signed = ndrt_int_of(call->counts[0]), .right_signed = ndrt_int_of(call->counts[1]),
+        .wanted = (float)numbers[0], .times = (float)numbers[1],
     };
 }
 

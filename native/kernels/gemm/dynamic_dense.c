@@ -27,11 +27,6 @@ enum {
     MOST_FEATURES = 65536 /* sums of so many products of 255 and 128 are below 2^31 */
 };
 
-#ifdef __AVX512BW__
-INLINED sums pair_of(int32_t pair) { return _mm512_set1_epi32(pair); }
-#else
-INLINED sums pair_of(int32_t pair) { return _mm256_set1_epi32(pair); }
-#endif
 enum { VECTORS = BLOCK / LANES, MOST_VECTORS = MOST_BLOCKS * VECTORS };
 
 /* Numbers come in pairs: behind an odd number of them is one that is 0. */
@@ -149,9 +144,7 @@ INLINED void sum_tile(const dense *job, int64_t row, int64_t block, const int ro
             w[v] = weights_of(weights + v / VECTORS * BLOCK * depth + v % VECTORS * 2 * LANES);
 #pragma GCC unroll 6
         for (int r = 0; r < rows; r++) {
-            int32_t pair;
-            memcpy(&pair, data + r * depth + k, sizeof pair);
-            const sums x = pair_of(pair);
+            const sums x = pair_of(data + r * depth + k);
 #pragma GCC unroll 4
             for (int v = 0; v < blocks * VECTORS; v++)
                 made[r][v] = plus_products(made[r][v], x, w[v], is_fused);

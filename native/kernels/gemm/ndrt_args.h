@@ -66,6 +66,33 @@ static inline ndrt_pack_whole_args ndrt_read_pack_whole(const ndrt_kernel_call *
     };
 }
 
+/* Products of matrices, left (rows, depth) and right (depth, columns) of int8 or uint8, as kind
+ * S32, times a factor of at most 1, or F32 or S8 times the scale, as in `to_bytes`. Matrices and
+ * their rows lie that far apart, columns of left and out side by side, and so do columns or rows of
+ * right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; scratch has, for each of `slots` threads, as
+ * many numbers of 16 bits as the columns, padded to whole 32, and 6 more, times the depth, padded
+ * to an even number. */
+typedef struct {
+    void *out; const void *left; const void *right; void *scratch; const float *scale;
+    int64_t batches; int64_t rows; int64_t columns; int64_t depth; int64_t left_batch;
+    int64_t left_row; int64_t right_batch; int64_t right_row; int64_t right_column;
+    int64_t out_batch; int64_t out_row; int left_signed; int right_signed; int kind; int slots;
+    float factor;
+} ndrt_byte_products_args;
+static inline ndrt_byte_products_args ndrt_read_byte_products(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_byte_products_args){
+        .out = call->data[0], .left = call->data[1], .right = call->data[2],
+        .scratch = call->data[3], .scale = call->data[4], .batches = call->counts[0],
+        .rows = call->counts[1], .columns = call->counts[2], .depth = call->counts[3],
+        .left_batch = call->counts[4], .left_row = call->counts[5], .right_batch = call->counts[6],
+        .right_row = call->counts[7], .right_column = call->counts[8], .out_batch = call->counts[9],
+        .out_row = call->counts[10], .left_signed = ndrt_int_of(call->counts[11]),
+        .right_signed = ndrt_int_of(call->counts[12]), .kind = ndrt_int_of(call->counts[13]),
+        .slots = ndrt_int_of(call->counts[14]), .factor = (float)numbers[0],
+    };
+}
+
 /* Rows of floats times 8-bit weights, rounded to 8 bits when they come: int8 around 0, or uint8
  * from the least number to the greatest; each in its own range, or all in one. out (rows, columns)
  * is the int32 sums times both scales, plus bias. Weights (for each NDRT_WHOLE_BLOCK columns: for

@@ -34,6 +34,7 @@ extern const ndrt_family ndrt_family_skinny_gemm;
 extern const ndrt_family ndrt_family_whole_windows;
 extern const ndrt_family ndrt_family_whole_packing;
 extern const ndrt_family ndrt_family_whole_depthwise;
+extern const ndrt_family ndrt_family_byte_products;
 extern const ndrt_family ndrt_family_dynamic_dense;
 extern const ndrt_family ndrt_family_lstm;
 extern const ndrt_family ndrt_family_direct_conv;
@@ -130,6 +131,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_SUM_SCALES] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_NORM_FACTORS] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_ADDED_SCALE] = &ndrt_family_byte_layers, \
+    [NDRT_KERNEL_PRODUCT_FACTOR] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_LAYER_FACTORS] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_ROUND_LAYER] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_DENSE_SCALES] = &ndrt_family_byte_layers, \
@@ -167,6 +169,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_WHOLE_WINDOWS] = &ndrt_family_whole_windows, \
     [NDRT_KERNEL_PACK_WHOLE] = &ndrt_family_whole_packing, \
     [NDRT_KERNEL_WHOLE_DEPTHWISE] = &ndrt_family_whole_depthwise, \
+    [NDRT_KERNEL_BYTE_PRODUCTS] = &ndrt_family_byte_products, \
     [NDRT_KERNEL_DYNAMIC_DENSE] = &ndrt_family_dynamic_dense, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
     [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_direct_conv, \

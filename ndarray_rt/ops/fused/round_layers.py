@@ -179,7 +179,8 @@ def write_range(ctx: OpContext, p: RoundParams, ends: tuple[Mem, ...], made: lis
     """What the ends of int32 stand for; `ends` are those of data and of the weights."""
     ctx.kernel(kernels.product_range(
         low=made[-2], high=made[-1], data_low=ends[0], data_high=ends[1], weight_low=ends[2],
-        weight_high=ends[3], data_most=float(WHOLE[p.data_dtype])))
+        weight_high=ends[3], data_most=float(WHOLE[p.data_dtype]),
+        weight_most=float(WHOLE[INT8])))
 
 
 # ---- weights of int8 ----------------------------------------------------------------------------

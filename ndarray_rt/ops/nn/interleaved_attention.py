@@ -29,7 +29,7 @@ from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
 from ...storage.stream import Mem
 from ..blas import uses_blas
 from ..floats import same_float_type, wide
-from ..tensor.pointwise import shifted
+from ..tensor.pointwise import dtype_of, shifted
 from ..terms import Term, product_gradient, terms
 
 
@@ -68,13 +68,14 @@ class Part(NamedTuple):
         self.split(p, into)[:, :, self.part] = value.transpose(1, 0, 2)
 
     def seen(self, p: AttentionParams, projection: Shape, mem: Mem, turned: bool = False) -> Mem:
-        """The same memory as (batch * heads, steps, size), or its transpose."""
+        """The same memory as (batch * heads, steps, size), or its transpose, of the same dtype."""
         steps, batch, _ = projection
         size, width = self.size(p, projection), self.width(p, projection)
         dims, strides = (steps, size), (batch * width, 1)
         if turned:
             dims, strides = (size, steps), (1, batch * width)
-        desc = strided_desc(FLOAT32, (batch * p.heads, *dims), (self.parts * size, *strides))
+        desc = strided_desc(dtype_of(mem.desc), (batch * p.heads, *dims),
+                            (self.parts * size, *strides))
         return shifted(mem, self.part * size, desc)
 
 

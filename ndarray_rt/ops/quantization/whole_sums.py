@@ -275,4 +275,5 @@ def write_range(ctx: OpContext, ends: list[NDArray], most: np.float32, low: Mem,
     """What the sums stand for. `ends` are min and max of data, then of weights."""
     given = [get_default(end, ctx.stream) for end in ends[:4]]
     ctx.kernel(product_range(low=low, high=high, data_low=given[0], data_high=given[1],
-                             weight_low=given[2], weight_high=given[3], data_most=float(most)))
+                             weight_low=given[2], weight_high=given[3], data_most=float(most),
+                             weight_most=float(WHOLE[INT8])))

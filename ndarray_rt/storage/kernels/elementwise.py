@@ -65,11 +65,11 @@ def quantized(*, out: Mem, data: Mem, scale: Mem, zero: Mem, outer: int, channel
 
 
 def product_range(*, low: Mem, high: Mem, data_low: Mem, data_high: Mem, weight_low: Mem,
-                  weight_high: Mem, data_most: float) -> KernelCall:
-    """What -2^31 and 2^31 stand for in sums of products of data, whose greatest number is
-    `data_most`, and int8 weights."""
+                  weight_high: Mem, data_most: float, weight_most: float) -> KernelCall:
+    """What -2^31 and 2^31 stand for in sums of products of data and weights, of which these are the
+    greatest numbers."""
     return KernelCall(lib.NDRT_KERNEL_PRODUCT_RANGE, (low, high, data_low, data_high, weight_low,
-                      weight_high), (), (data_most,))
+                      weight_high), (), (data_most, weight_most))
 
 
 def product_scale(*, scale: Mem, left_low: Mem, left_high: Mem, right_low: Mem, right_high: Mem,
@@ -149,6 +149,15 @@ def added_scale(*, scale: Mem, low: Mem, high: Mem, is_signed: bool,
     """What int8 or uint8 in a range is multiplied by to be added to numbers that stand for floats
     times `out_scale`."""
     return KernelCall(lib.NDRT_KERNEL_ADDED_SCALE, (scale, low, high), (is_signed,), (out_scale,))
+
+
+def product_factor(*, scale: Mem, left_low: Mem, left_high: Mem, right_low: Mem, right_high: Mem,
+                   left_signed: bool, right_signed: bool, wanted: float,
+                   times: float) -> KernelCall:
+    """What brings products of 8-bit numbers of two ranges to floats times `wanted` and `times`, in
+    this order."""
+    return KernelCall(lib.NDRT_KERNEL_PRODUCT_FACTOR, (scale, left_low, left_high, right_low,
+                      right_high), (left_signed, right_signed), (wanted, times))
 
 
 def layer_factors(*, factors: Mem, shifts: Mem, gamma: Mem | None = None, beta: Mem, mean: Mem,

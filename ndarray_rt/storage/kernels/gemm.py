@@ -53,6 +53,23 @@ def pack_whole(*, out: Mem, data: Mem, filters: int, channels: int, window: Sequ
                       ())
 
 
+def byte_products(*, out: Mem, left: Mem, right: Mem, scratch: Mem, scale: Mem | None = None,
+                  batches: int, rows: int, columns: int, depth: int, left_batch: int, left_row: int,
+                  right_batch: int, right_row: int, right_column: int, out_batch: int, out_row: int,
+                  left_signed: bool, right_signed: bool, kind: int, slots: int,
+                  factor: float) -> KernelCall:
+    """Products of matrices, left (rows, depth) and right (depth, columns) of int8 or uint8, as kind
+    S32, times a factor of at most 1, or F32 or S8 times the scale, as in `to_bytes`. Matrices and
+    their rows lie that far apart, columns of left and out side by side, and so do columns or rows
+    of right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; scratch has, for each of `slots` threads, as
+    many numbers of 16 bits as the columns, padded to whole 32, and 6 more, times the depth, padded
+    to an even number."""
+    return KernelCall(lib.NDRT_KERNEL_BYTE_PRODUCTS, (out, left, right, scratch, scale), (batches,
+                      rows, columns, depth, left_batch, left_row, right_batch, right_row,
+                      right_column, out_batch, out_row, left_signed, right_signed, kind, slots),
+                      (factor,))
+
+
 def dynamic_dense(*, out: Mem, data: Mem, weights: Mem, scales: Mem, scratch: Mem,
                   bias: Mem | None = None, rows: int, features: int, columns: int, is_signed: bool,
                   per_tensor: bool) -> KernelCall:
