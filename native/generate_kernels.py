@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel_table import FOLDERS, KERNELS, WIDE_FAMILIES, Kernel
+from kernel_row import Kernel
+from kernel_table import FOLDERS, KERNELS, WIDE_FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "Written by `make docs` from native/kernel_table.py."
