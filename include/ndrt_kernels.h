@@ -21,8 +21,8 @@ enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
  * filter for each channel. */
 enum { NDRT_WHOLE_BLOCK = 16 };
 enum { NDRT_WHOLE_PLACES = 121 };
-/* Sums of so many products of two numbers of 8 bits are below 2^31. */
-enum { NDRT_BYTE_PRODUCTS_MOST = 33025 };
+/* Sums of so many products are below 2^31: of two numbers of 8 bits, and of uint8 and int8. */
+enum { NDRT_BYTE_PRODUCTS_MOST = 33025, NDRT_BYTE_LSTM_MOST = 65793 };
 enum { NDRT_PACKED_FILTERS = 16 };
 typedef enum {
     NDRT_DRAW_UNIFORM = 0,

@@ -334,6 +334,24 @@ KERNELS: tuple[Kernel, ...] = (
            "between the states, for each 16 elements, or 8 without AVX-512, (size, 4 gates, 16 or "
            "8). With `counts` (u8, steps batch) a step of 0 gives 0 and leaves the cells, or with "
            "`holds` the states, as they were; `states` is then two more of them."),
+    Kernel("byte_lstm", "byte_lstm",
+           ">out:any sums:s32 weights:any scale shift state cell >cells >scratch:any >hidden?",
+           "steps batch size columns first backwards:flag kind:int",
+           doc="A layer of an LSTM on numbers of 8 bits, which stand for (number - shift) / scale: "
+           "out (steps, batch, columns), from the column `first` on, of kind U8, or F32, which is "
+           "what these stand for; cells and hidden states of the last step. `sums` (steps, batch, "
+           "4 size) are those of the inputs' products; weights as of `pack_byte_lstm`; scratch has "
+           "8 size numbers of 64 bits, and for each sample 2 size of 16, size padded to an even "
+           "number."),
+    Kernel("pack_byte_lstm", "byte_lstm_weights",
+           ">out:any h2h:any i2h:any most i2h_bias h2h_bias", "size features",
+           doc="int8 weights between the states, the sums of them and those of the inputs, the "
+           "biases, and the scales that follow from the greatest weights, as in ndrt_byte_lstm.h."),
+    Kernel("round_rows", "byte_lstm_weights", ">out:any data most", "rows width",
+           doc="Rows as int8, as in `to_bytes`: 127 is `most` of each, or 1 where that is 0."),
+    Kernel("row_most", "byte_lstm_weights", "=most data", "rows width",
+           doc="The greatest absolute value of each row, or what is there, if that is greater; NaN "
+           "wins."),
     Kernel("depthwise", "direct_conv", ">out data weights bias?", *_WINDOWS,
            "A filter for each channel, windows of 3, strides of 1 or 2; all is channels-last, "
            "weights (for each 16 channels: y x 16)."),
@@ -381,5 +399,5 @@ FOLDERS = {
     "gemm": ("skinny_gemm", "packed_gemm", "whole_windows", "whole_packing",
              "byte_products", "dynamic_dense"),
     "conv": ("direct_conv", "implicit_gemm", "separable", "whole_depthwise"),
-    "rnn": ("lstm",),
+    "rnn": ("lstm", "byte_lstm", "byte_lstm_weights"),
 }

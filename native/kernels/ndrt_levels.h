@@ -69,6 +69,8 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_skinny_gemm LEVELED(ndrt_family_skinny_gemm)
 #define ndrt_family_packed_gemm LEVELED(ndrt_family_packed_gemm)
 #define ndrt_family_lstm LEVELED(ndrt_family_lstm)
+#define ndrt_family_byte_lstm LEVELED(ndrt_family_byte_lstm)
+#define ndrt_family_byte_lstm_weights LEVELED(ndrt_family_byte_lstm_weights)
 #define ndrt_packed_gemm_rows LEVELED(ndrt_packed_gemm_rows)
 #define ndrt_add_rows LEVELED(ndrt_add_rows)
 #define ndrt_function_of LEVELED(ndrt_function_of)

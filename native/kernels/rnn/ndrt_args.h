@@ -23,4 +23,62 @@ static inline ndrt_lstm_steps_args ndrt_read_lstm_steps(const ndrt_kernel_call *
     };
 }
 
+/* A layer of an LSTM on numbers of 8 bits, which stand for (number - shift) / scale: out (steps,
+ * batch, columns), from the column `first` on, of kind U8, or F32, which is what these stand for;
+ * cells and hidden states of the last step. `sums` (steps, batch, 4 size) are those of the inputs'
+ * products; weights as of `pack_byte_lstm`; scratch has 8 size numbers of 64 bits, and for each
+ * sample 2 size of 16, size padded to an even number. */
+typedef struct {
+    void *out; const int32_t *sums; const void *weights; const float *scale; const float *shift;
+    const float *state; const float *cell; float *cells; void *scratch; float *hidden;
+    int64_t steps; int64_t batch; int64_t size; int64_t columns; int64_t first; int backwards;
+    int kind;
+} ndrt_byte_lstm_args;
+static inline ndrt_byte_lstm_args ndrt_read_byte_lstm(const ndrt_kernel_call *call) {
+    return (ndrt_byte_lstm_args){
+        .out = call->data[0], .sums = call->data[1], .weights = call->data[2],
+        .scale = call->data[3], .shift = call->data[4], .state = call->data[5],
+        .cell = call->data[6], .cells = call->data[7], .scratch = call->data[8],
+        .hidden = call->data[9], .steps = call->counts[0], .batch = call->counts[1],
+        .size = call->counts[2], .columns = call->counts[3], .first = call->counts[4],
+        .backwards = ndrt_int_of(call->counts[5]), .kind = ndrt_int_of(call->counts[6]),
+    };
+}
+
+/* int8 weights between the states, the sums of them and those of the inputs, the biases, and the
+ * scales that follow from the greatest weights, as in ndrt_byte_lstm.h. */
+typedef struct {
+    void *out; const void *h2h; const void *i2h; const float *most; const float *i2h_bias;
+    const float *h2h_bias; int64_t size; int64_t features;
+} ndrt_pack_byte_lstm_args;
+static inline ndrt_pack_byte_lstm_args ndrt_read_pack_byte_lstm(const ndrt_kernel_call *call) {
+    return (ndrt_pack_byte_lstm_args){
+        .out = call->data[0], .h2h = call->data[1], .i2h = call->data[2], .most = call->data[3],
+        .i2h_bias = call->data[4], .h2h_bias = call->data[5], .size = call->counts[0],
+        .features = call->counts[1],
+    };
+}
+
+/* Rows as int8, as in `to_bytes`: 127 is `most` of each, or 1 where that is 0. */
+typedef struct {
+    void *out; const float *data; const float *most; int64_t rows; int64_t width;
+} ndrt_round_rows_args;
+static inline ndrt_round_rows_args ndrt_read_round_rows(const ndrt_kernel_call *call) {
+    return (ndrt_round_rows_args){
+        .out = call->data[0], .data = call->data[1], .most = call->data[2], .rows = call->counts[0],
+        .width = call->counts[1],
+    };
+}
+
+/* The greatest absolute value of each row, or what is there, if that is greater; NaN wins. */
+typedef struct {
+    float *most; const float *data; int64_t rows; int64_t width;
+} ndrt_row_most_args;
+static inline ndrt_row_most_args ndrt_read_row_most(const ndrt_kernel_call *call) {
+    return (ndrt_row_most_args){
+        .most = call->data[0], .data = call->data[1], .rows = call->counts[0],
+        .width = call->counts[1],
+    };
+}
+
 #endif

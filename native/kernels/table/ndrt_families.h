@@ -37,6 +37,8 @@ extern const ndrt_family ndrt_family_whole_depthwise;
 extern const ndrt_family ndrt_family_byte_products;
 extern const ndrt_family ndrt_family_dynamic_dense;
 extern const ndrt_family ndrt_family_lstm;
+extern const ndrt_family ndrt_family_byte_lstm;
+extern const ndrt_family ndrt_family_byte_lstm_weights;
 extern const ndrt_family ndrt_family_direct_conv;
 extern const ndrt_family ndrt_family_implicit_gemm;
 extern const ndrt_family ndrt_family_packed_gemm;
@@ -172,6 +174,10 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_BYTE_PRODUCTS] = &ndrt_family_byte_products, \
     [NDRT_KERNEL_DYNAMIC_DENSE] = &ndrt_family_dynamic_dense, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
+    [NDRT_KERNEL_BYTE_LSTM] = &ndrt_family_byte_lstm, \
+    [NDRT_KERNEL_PACK_BYTE_LSTM] = &ndrt_family_byte_lstm_weights, \
+    [NDRT_KERNEL_ROUND_ROWS] = &ndrt_family_byte_lstm_weights, \
+    [NDRT_KERNEL_ROW_MOST] = &ndrt_family_byte_lstm_weights, \
     [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_direct_conv, \
     [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_direct_conv, \
     [NDRT_KERNEL_IMPLICIT_GEMM] = &ndrt_family_implicit_gemm, \

@@ -19,6 +19,7 @@ from ..blas import uses_blas
 from ..rnn import params as recurrent
 from ..rnn.cells import Weights, sigmoid
 from ..rnn.params import RNNParams, places
+from . import byte_lstm
 from .ranges import WHOLE, ends_shape, floats_type, need_dtype, rounded, value_of
 
 P = TypeVar("P", bound="QuantizedRNNParams")
@@ -145,6 +146,7 @@ def _run(x: AnyArray, w: Weights, scales: AnyArray, state: AnyArray, cell: AnyAr
 register(OpDef(
     "_contrib_quantized_rnn", QuantizedRNNParams, inputs=INPUTS, outputs=output_names,
     infer_shape=infer_shape, infer_type=infer_type, compute=compute,
+    compute_ex=byte_lstm.compute_ex, refuses=byte_lstm.refuses,
     no_gradient="it is for inference, and MXNet has none",
     doc="LSTM over 8-bit numbers.\n\n"
         "data (T, N, I), uint8, which stands for (data - shift) / scale; parameters, state and "

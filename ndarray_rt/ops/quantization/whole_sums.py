@@ -20,7 +20,7 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.registry import Shape
-from ...storage.desc import channels_last_desc, default_desc, strided_desc
+from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
 from ...storage.kernels.conv import whole_depthwise
 from ...storage.kernels.elementwise import product_range, whole_bias
 from ...storage.kernels.gemm import pack_whole, whole_windows
@@ -173,6 +173,12 @@ def write_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, weight: 
              finish)
 
 
+def write_products(ctx: OpContext, y: Mem, x: Mem, packed: Mem, rows: int, features: int,
+                   columns: int) -> None:
+    """The sums (rows, columns) of 8-bit numbers with weights that are packed already."""
+    _run(ctx, y, x, packed, None, (rows, features, 1, 1), PIXEL, (rows, columns, 1, 1), SUMS)
+
+
 def write_linear_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, weight: NDArray,
                        bias: NDArray | None, out: Output, linear: Linear) -> None:
     """A dense layer with zero points; bias is int32."""
@@ -192,21 +198,31 @@ def dense_range(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], low
 
 def _packed(ctx: OpContext, weight: NDArray, groups: int = 1) -> Mem:
     """Weights, (filters, channels) or with a window, as the kernel reads them."""
-    filters, channels, *window = (*weight.shape, 1, 1)[:4]
-    nbytes = lib.ndrt_whole_packed(window, channels, filters, groups)
-    if not 0 < nbytes < 1 << 31:
-        raise Unsupported(f"weights of shape {weight.shape}")
-    made = default_desc(INT8, (nbytes,))
+    made = packed_desc(weight.shape, groups)
 
     def fill(stream: Stream, packed: Mem) -> None:
-        stream.kernel(pack_whole(
-            out=packed, data=get_default(weight, stream), filters=filters, channels=channels,
-            window=window, groups=groups))
+        pack(stream, packed, get_default(weight, stream), weight.shape, groups)
     if ctx.packed is not None and ctx.is_constant(weight):
         return ctx.packed.made(weight, f"whole windows, {groups} groups", made, ctx.stream, fill)
     packed = ctx.stream.scratch(made)
     fill(ctx.stream, packed)
     return packed
+
+
+def packed_desc(shape: Shape, groups: int = 1) -> MemDesc:
+    """The layout of packed weights of that shape."""
+    filters, channels, *window = (*shape, 1, 1)[:4]
+    nbytes = lib.ndrt_whole_packed(window, channels, filters, groups)
+    if not 0 < nbytes < 1 << 31:
+        raise Unsupported(f"weights of shape {shape}")
+    return default_desc(INT8, (nbytes,))
+
+
+def pack(stream: Stream, packed: Mem, weight: Mem, shape: Shape, groups: int = 1) -> None:
+    """Packs int8 weights of that shape, in the default layout."""
+    filters, channels, *window = (*shape, 1, 1)[:4]
+    stream.kernel(pack_whole(out=packed, data=weight, filters=filters, channels=channels,
+                             window=window, groups=groups))
 
 
 def _by_places(ctx: OpContext, weight: NDArray) -> Mem:
