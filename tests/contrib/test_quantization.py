@@ -371,6 +371,14 @@ def test_a_distribution_is_smoothed() -> None:
         quantization._get_optimal_threshold((np.ones(4), np.ones(5), 0, 1, 1), "int8")
 
 
+def test_a_histogram_may_be_lists() -> None:
+    """All values at one end: the threshold is the greatest one."""
+    edges = [4 / 999 * i - 2 for i in range(999)] + [2]
+    found = quantization._get_optimal_threshold(([0] * 998 + [1000], edges, -2, 2, 2), "int8",
+                                                num_quantized_bins=5)
+    assert found[2] == pytest.approx(2)
+
+
 def test_without_calibration_batch_normalization_stays_on_floats() -> None:
     net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=4, name="c0")
     net = mx.sym.BatchNorm(net, fix_gamma=False, name="bn")

@@ -56,7 +56,7 @@ def _get_optimal_threshold(hist_data: Any, quantized_dtype: str, num_quantized_b
     node = operator_node(find("_contrib_calibrate_entropy"),
                          {"num_quantized_bins": str(num_quantized_bins)}, "entropy")
     threshold, divergence = evaluate(Symbol(node.outputs), cpu(), **{
-        entry.node.name: _as_floats(values)
+        entry.node.name: _as_floats(np.asarray(values))
         for entry, values in zip(node.inputs, (counts, edges), strict=True)})
     kept, lost = threshold.asnumpy(), divergence.asnumpy()
     if lost[0] == np.finfo(np.float32).max:
