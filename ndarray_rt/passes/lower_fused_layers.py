@@ -61,7 +61,8 @@ def _number(name: str, value: np.float32) -> Entry:
 
 class _Plan(NamedTuple):
     """What a layer does with its sums: dtype of its output, what floats are multiplied by there
-    (None: it gives int32 sums), and a function that is computed of floats behind it."""
+    (None: it gives int32 sums), and a function that is computed of floats behind it, or relu of
+    sums."""
 
     dtype: DType
     out_scale: np.float32 | None
@@ -78,7 +79,10 @@ def _plan(p: Any) -> _Plan | None:
     elif p.calibrated is not None:
         dtype, out_scale = p.whole_dtype, scale_of(p.whole_dtype, *p.calibrated)
     else:
-        return None if followers else _Plan(INT32, None, STRAIGHT, STRAIGHT, None)
+        # of sums relu is whole, too
+        if any(_bend(node, np.float32(1)) != Bend(low=0.0) for node in followers):
+            return None
+        return _Plan(INT32, None, STRAIGHT, STRAIGHT, followers[-1] if followers else None)
     function = None
     if followers and followers[-1].op.name != SUM and _bend(followers[-1], out_scale) is None:
         function = followers.pop()
@@ -136,6 +140,8 @@ def _lowered(node: Node, plan: _Plan, given: Mapping[str, Entry], facts: Facts) 
         attrs["with_sum"] = True
     made = Entry(make(OPERATORS[node.op.name], attrs, inputs, node.name), 0)
     if is_sums:
+        if plan.function is not None:
+            made = Entry(make("_maximum_scalar", {"scalar": 0}, [made], plan.function.name), 0)
         return [made, *rest[has_bias:]]
     if plan.function is not None:
         inner = plan.function
