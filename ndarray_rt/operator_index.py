@@ -87,7 +87,8 @@ PLACES = {
         "_contrib_interleaved_matmul_selfatt_qk _backward_selfatt_qk "
         "_contrib_interleaved_matmul_selfatt_valatt _backward_selfatt_valatt "
         "_contrib_interleaved_matmul_encdec_qk _backward_encdec_qk "
-        "_contrib_interleaved_matmul_encdec_valatt _backward_encdec_valatt"
+        "_contrib_interleaved_matmul_encdec_valatt _backward_encdec_valatt "
+        "_backward_crossed_selfatt_qk"
     ),
     "ndarray_rt.ops.nn.kl_sparse_reg": (
         "IdentityAttachKLSparseReg _backward_IdentityAttachKLSparseReg"
@@ -358,9 +359,9 @@ HIDDEN = (
     "_backward_cast _backward_cbrt _backward_clip _backward_col2im "
     "_backward_contrib_AdaptiveAvgPooling2D _backward_contrib_BilinearResize2D "
     "_backward_contrib_box_nms _backward_cos _backward_cosh _backward_count_sketch "
-    "_backward_cumsum _backward_diag _backward_dot _backward_encdec_qk "
-    "_backward_encdec_valatt _backward_erf _backward_erfinv _backward_exp _backward_expm1 "
-    "_backward_function _backward_gamma _backward_gammaln _backward_gather_nd "
+    "_backward_crossed_selfatt_qk _backward_cumsum _backward_diag _backward_dot "
+    "_backward_encdec_qk _backward_encdec_valatt _backward_erf _backward_erfinv _backward_exp "
+    "_backward_expm1 _backward_function _backward_gamma _backward_gammaln _backward_gather_nd "
     "_backward_hard_sigmoid _backward_hawkesll _backward_hypot_scalar _backward_im2col "
     "_backward_image_crop _backward_image_normalize _backward_image_to_tensor _backward_index "
     "_backward_linalg_det _backward_linalg_gelqf _backward_linalg_potrf "

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt import autograd, nd
+from ndarray_rt import autograd, config, nd
 
 RNG = np.random.default_rng(5)
 EPS = 1e-5
@@ -54,6 +54,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
                [(2, 2), (2, 3)]),
     "broadcast": (lambda x, y: nd.broadcast_power(x * x, y) / (1 + y * y), [(2, 3), (1, 3)]),
     "prelu": (lambda x, g: nd.LeakyReLU(x * x * x, g, act_type="prelu"), [(2, 3, 2), (3,)]),
+    "scores of self-attention": (lambda x: nd.contrib.interleaved_matmul_selfatt_qk(x, heads=2),
+                                 [(3, 2, 12)]),
+    "scores of a width that heads do not divide": (
+        lambda x: nd.contrib.interleaved_matmul_selfatt_qk(x, heads=2), [(4, 2, 17)]),
     "gather": (lambda w: nd.Embedding(nd.array([1, 0, 1]), w, input_dim=3, output_dim=2) ** 3,
                [(3, 2)]),
 }
@@ -145,3 +149,25 @@ def test_a_constant_gradient_has_gradients_of_0() -> None:
     np.testing.assert_array_equal(again.asnumpy(), [0, 0])
     dx.backward()
     np.testing.assert_array_equal(x.grad.asnumpy(), [0, 0])
+
+
+@pytest.mark.parametrize("width", [12, 17])
+def test_scores_of_self_attention_natively(width: int) -> None:
+    """Twice, in NumPy and natively, with another head gradient, and the third derivative."""
+    x, dy, change = (draw(*shape) for shape in ((4, 2, width), (4, 4, 4), (4, 2, width)))
+    found = []
+    for dtype, is_native in (("float64", False), ("float32", False), ("float32", True)):
+        data, head, ahead = (nd.array(value, dtype=dtype) for value in (x, dy, change))
+        data.attach_grad()
+        head.attach_grad()
+        with config.override(NDRT_ONEDNN=is_native):
+            with autograd.record():
+                y = nd.contrib.interleaved_matmul_selfatt_qk(data, heads=2)
+                dx = autograd.grad(y, data, head_grads=head, create_graph=True)[0]
+                twice = autograd.grad(dx, head, head_grads=ahead, create_graph=True)[0]
+            twice.backward()
+        found.append([each.asnumpy() for each in (dx, twice, data.grad)])
+    for got in found[1:]:
+        for value, want in zip(got, found[0], strict=True):
+            np.testing.assert_allclose(value, want, rtol=1e-4, atol=1e-5)
+    assert np.abs(found[0][1]).min() > 0

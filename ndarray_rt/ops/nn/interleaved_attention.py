@@ -30,7 +30,7 @@ from ...storage.stream import Mem
 from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..tensor.pointwise import dtype_of, shifted
-from ..terms import Term, product_gradient, terms
+from ..terms import product_gradient
 
 
 @params_class
@@ -204,16 +204,17 @@ def refuses(p: AttentionParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
-def _multiply(ctx: OpContext, a: Mem, b: Mem, y: Mem, scale: float = 1.0) -> None:
-    """y = scale a b, of batches of matrices of any strides."""
-    prim = ctx.primitive(("interleaved", a.desc.id, b.desc.id, y.desc.id, scale),
-                         lambda: _product(a.desc, b.desc, y.desc, scale))
+def _multiply(ctx: OpContext, a: Mem, b: Mem, y: Mem, scale: float = 1.0,
+              adds: bool = False) -> None:
+    """y = scale a b, of batches of matrices of any strides; with `adds` scale (a b + y)."""
+    prim = ctx.primitive(("interleaved", a.desc.id, b.desc.id, y.desc.id, scale, adds),
+                         lambda: _product(a.desc, b.desc, y.desc, scale, adds))
     ctx.run(prim, ((Arg.SRC, a), (Arg.WEIGHTS, b), (Arg.DST, y)))
 
 
-def _product(a: MemDesc, b: MemDesc, y: MemDesc, scale: float) -> Any:
+def _product(a: MemDesc, b: MemDesc, y: MemDesc, scale: float, adds: bool) -> Any:
     ops = [] if scale == 1.0 else [eltwise_post(lib.NDRT_ELTWISE_LINEAR, scale, 0.0)]
-    return make_primitive(Kind.MATMUL, src=a, weights=b, dst=y, post_ops=ops)
+    return make_primitive(Kind.MATMUL, src=a, weights=b, dst=y, post_sum=adds, post_ops=ops)
 
 
 def _turned(mem: Mem) -> Mem:
@@ -276,6 +277,47 @@ def backward_ex_values(op: Product, ctx: OpContext, p: AttentionParams, ins: lis
             _multiply(ctx, grad, v, weights)
 
 
+# ---- scores between two projections of self-attention -------------------------------------------
+
+SELF = Product("selfatt_qk", ("queries_keys_values",), Part(0, 3, 0), Part(0, 3, 1))
+CROSSED = "_backward_crossed_selfatt_qk"
+
+
+def infer_shape_crossed(p: AttentionParams, ins: ShapeList, outs: ShapeList,
+                        ) -> tuple[ShapeList, ShapeList]:
+    both = merge(ins[0], ins[1], "shapes of left and right")
+    return [both, both], infer_shape_scores(SELF, p, [both], outs)[1]
+
+
+@uses_blas
+def compute_crossed(ctx: OpContext, p: AttentionParams, ins: list[AnyArray],
+                    outs: list[NumpyOutput]) -> None:
+    assert SELF.query is not None
+    queries, keys = ([part.of(p, wide(x)) for x in ins] for part in (SELF.query, SELF.other))
+    y = queries[0] @ keys[1].transpose(0, 2, 1) + queries[1] @ keys[0].transpose(0, 2, 1)
+    y *= y.dtype.type(_scale(SELF, p, ins[0].shape))
+    outs[0].write(y.astype(ins[0].dtype, copy=False))
+
+
+def compute_ex_crossed(ctx: OpContext, p: AttentionParams, ins: list[NDArray],
+                       outs: list[Output]) -> None:
+    assert SELF.query is not None
+    shape = ins[0].shape
+    left, right = (get_default(x, ctx.stream) for x in ins)
+    scale = _scale(SELF, p, shape)
+    with outs[0].open(default_desc(FLOAT32, outs[0].shape), ctx.stream) as y:
+        for a, b, is_last in ((left, right, False), (right, left, True)):
+            _multiply(ctx, SELF.query.seen(p, shape, a), SELF.other.seen(p, shape, b, turned=True),
+                      y, scale if is_last else 1.0, adds=is_last)
+
+
+def gradient_crossed(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    left, right = node.inputs
+    backward = f"_backward_{SELF.name}"
+    return [*emit(backward, node.params, out_grads[0], right),
+            *emit(backward, node.params, out_grads[0], left)]
+
+
 # ---- registration -------------------------------------------------------------------------------
 
 
@@ -289,16 +331,9 @@ def gradient_backward(op: Product, emit: Emit, node: GradNode, out_grads: Sequen
     if len(op.inputs) == 2:
         return product_gradient(op.full_name, emit, node, out_grads, backward)
     # queries and keys of one input: the scores of either's change with the other as it is
-    dy, x, change = terms(emit, *node.inputs, out_grads[0])
-
-    def part(term: Term, begin: int, end: int) -> Term:
-        split = term("Reshape", {"shape": (0, 0, p.heads, 3, -1)})
-        return split("slice_axis", {"axis": 3, "begin": begin, "end": end})(
-            "Reshape", {"shape": (0, 0, -1)})
-    scores = "_contrib_interleaved_matmul_encdec_qk"
-    to_dy = (part(change, 0, 1)(scores, p, part(x, 1, 3))
-             + part(x, 0, 1)(scores, p, part(change, 1, 3)))
-    return [to_dy.entry, dy(backward, p, change).entry]
+    dy, x = node.inputs
+    change = out_grads[0]
+    return [*emit(CROSSED, p, x, change), *emit(backward, p, dy, change)]
 
 
 def infer_shape_backward(op: Product, p: AttentionParams, ins: ShapeList, outs: ShapeList,
@@ -328,7 +363,7 @@ def _register(op: Product, doc: str) -> None:
                    is_backward=True))
 
 
-_register(Product("selfatt_qk", ("queries_keys_values",), Part(0, 3, 0), Part(0, 3, 1)),
+_register(SELF,
           "Scores of self-attention: queries times keys, over the square root of their length.\n\n"
           "queries_keys_values (steps, batch, heads * 3 * size) has for each head its query, key "
           "and value side by side; the output is (batch * heads, steps, steps). Of another width "
@@ -347,3 +382,10 @@ _register(Product("encdec_valatt", ("keys_values", "attention"), None, Part(0, 2
           "Values of another sequence weighted by attention.\n\nkeys_values (others, batch, heads "
           "* 2 * size), attention (batch * heads, steps, others); the output is (steps, batch, "
           "heads * size).")
+
+register(OpDef(CROSSED, AttentionParams, inputs=("left", "right"), infer_shape=infer_shape_crossed,
+               infer_type=same_float_type, compute=compute_crossed, compute_ex=compute_ex_crossed,
+               refuses=refuses, gradient=gradient_crossed, is_backward=True,
+               doc="Queries of each of two projections times the keys of the other, summed, over "
+                   "the square root of their length: the change of the scores of "
+                   "interleaved_matmul_selfatt_qk with one of them, by the other."))
