@@ -10,10 +10,14 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Protocol
 from weakref import WeakSet
+
+# packages whose modules this one imports inside of functions, and which do so themselves
+_NEEDED = frozenset({__package__, *sys.stdlib_module_names, "numpy", "ml_dtypes", "PIL", "cv2",
+                     "onnx", "safetensors"})
 
 
 class HasLocks(Protocol):
@@ -67,11 +71,13 @@ class _Imports:
             self._changed.wait()
 
     def _wait_for_statements(self) -> None:
-        """Waits for modules that `import` statements inside functions are executing."""
+        """Waits for modules that `import` statements inside functions are executing: those of this
+        package, and what it needs. A user's may fork in a thread and wait for that."""
         for name, module in list(sys.modules.items()):
-            if (name.startswith(f"{__package__}.")
+            if (name.partition(".")[0] in _NEEDED
                     and getattr(getattr(module, "__spec__", None), "_initializing", False)):
-                import_module(name)
+                with suppress(Exception):  # whose import fails is told where it began
+                    import_module(name)
 
     def in_parent(self) -> None:
         self._changed.release()

@@ -14,6 +14,7 @@ from tests.process.helpers import run_program
     "a_run_of_another_thread", "while_threads_hand_over_a_lock",
     "while_another_asks_first", "while_a_thread_finds_an_operator",
     "while_a_thread_loads_an_operator", "while_a_thread_imports_a_module",
+    "while_a_thread_imports_what_python_has", "while_an_import_fails",
     "in_the_midst_of_an_import"])
 def test_fork(way: str) -> None:
     assert run_program("forks", way).endswith("done\n")

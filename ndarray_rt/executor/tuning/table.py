@@ -5,6 +5,8 @@ Measures and plans nothing itself.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -81,14 +83,13 @@ def _hardware() -> tuple[str, str, str]:
 
 
 def _cpu() -> str:
-    import platform
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             names = [line.partition(":")[2].strip() for line in lines
                      if line.startswith("model name")]
     except OSError:
         names = []
-    return names[0] if names else platform.processor() or platform.machine()
+    return names[0] if names else os.uname().machine
 
 
 def node_key(machine: Machine, node: Node, shapes: Mapping[Entry, Shape],
@@ -103,7 +104,6 @@ def node_key(machine: Machine, node: Node, shapes: Mapping[Entry, Shape],
 def graph_key(machine: Machine, nodes: Sequence[Node], shapes: Mapping[Entry, Shape],
               types: Mapping[Entry, DType]) -> GraphKey:
     """The key of a graph from its nodes, each after its inputs."""
-    import hashlib
     place = {node: i for i, node in enumerate(nodes)}
     found = hashlib.sha256()
     for node in nodes:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -313,6 +314,33 @@ def while_a_thread_loads_an_operator() -> None:
 
 def while_a_thread_imports_a_module() -> None:
     _fork_while_imported("ndarray_rt.visualization", "runs", _visualize)
+
+
+def while_a_thread_imports_what_python_has() -> None:
+    def job() -> None:
+        import colorsys
+        assert callable(colorsys.rgb_to_hsv)
+    _fork_while_imported("colorsys", "runs", job)
+
+
+def while_an_import_fails() -> None:
+    """The fork waits for the thread, and says nothing of what went wrong there."""
+    def job() -> None:
+        with suppress(ImportError):
+            import colorsys  # noqa: F401
+        work()
+    begun = threading.Event()
+
+    def fail() -> None:
+        begun.set()
+        time.sleep(0.5)
+        raise ImportError("this module can not be imported")
+    _Import("colorsys", "runs", fail)
+    thread = threading.Thread(target=job)
+    thread.start()
+    assert begun.wait(20)
+    wait(fork(job), 20)
+    thread.join()
 
 
 def in_the_midst_of_an_import() -> None:
