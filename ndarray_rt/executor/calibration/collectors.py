@@ -16,6 +16,8 @@ from ...errors import ParameterError
 # counts, edges of the bins, least and greatest value, the greatest absolute value
 Histogram = tuple[npt.NDArray[Any], npt.NDArray[Any], Any, Any, Any]
 Logger = logging.Logger | None
+# thresholds take time by the square of the number of bins
+MOST_BINS = 1 << 16
 TINY, HUGE = 1e-30, 1e30  # beyond them bins have no float32 as their width
 
 
@@ -24,7 +26,7 @@ def combine_histogram(old_hist: Histogram, arr: npt.NDArray[Any], new_min: Any, 
     """A histogram with the values of an array as well.
 
     Where these reach further (`new_th`, the greatest of their absolute values) bins of the same
-    width are added on both sides.
+    width are added on both sides, or bins are made wider where that would be too many.
     """
     counts, edges, low, high, reach = old_hist
     ends = min(low, new_min), max(high, new_max)
@@ -37,7 +39,13 @@ def combine_histogram(old_hist: Histogram, arr: npt.NDArray[Any], new_min: Any, 
         more, _ = np.histogram(arr, bins=len(counts), range=(-reach, reach))
         return counts + more, edges, *ends, reach
     width = 2 * reach / len(counts)
-    added = int((new_th - reach) // width + 1)
+    steps = (new_th - reach) // width + 1
+    if len(counts) + 2 * steps > MOST_BINS:
+        centres = (edges[1:] + edges[:-1]) / 2
+        made, wide = np.histogram(arr, bins=len(counts), range=(-new_th, new_th))
+        np.add.at(made, np.searchsorted(wide, centres, "right") - 1, counts)
+        return made, wide, *ends, new_th
+    added = int(steps)
     reach = added * width + reach
     wider, edges = np.histogram(arr, bins=len(counts) + 2 * added, range=(-reach, reach))
     wider[added:added + len(counts)] += counts
