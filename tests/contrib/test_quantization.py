@@ -242,6 +242,18 @@ def test_histograms_are_added(new_th: float) -> None:
     assert made[2:4] == (both.min(), both.max())
 
 
+def test_histograms_far_wider_than_before_have_wider_bins() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.uniform(-1, 1, 200), rng.uniform(-1e6, 1e6, 300)
+    counts, edges = np.histogram(first, bins=11, range=(-1, 1))
+    made = quantization.combine_histogram((counts, edges, first.min(), first.max(), 1.0), second,
+                                          second.min(), second.max(), 1e6)
+    want, bins = np.histogram(np.concatenate([first, second]), bins=11, range=(-1e6, 1e6))
+    np.testing.assert_array_equal(made[0], want)
+    np.testing.assert_array_equal(made[1], bins)
+    assert made[2:] == (second.min(), second.max(), 1e6)
+
+
 @pytest.mark.slow("trains a network")
 @pytest.mark.parametrize("mode", ["naive", "entropy"])
 @pytest.mark.parametrize("dtype", ["int8", "auto"])
@@ -328,12 +340,36 @@ def digits() -> Any:
     ({"quantize_mode": "most"}, "unrecognized quantize mode: 'most'"),
     ({"excluded_sym_names": "conv0"}, "excluded_sym_names must be a list of strings"),
     ({"excluded_op_names": [1]}, "excluded_op_names must be a list of strings"),
-    ({"ctx": [mx.cpu()], "calib_data": True}, "currently only supports single ctx")])
+    ({"ctx": [mx.cpu()], "calib_data": True}, "currently only supports single ctx"),
+    ({"num_calib_examples": 0}, "num_calib_examples got 0, expected at least 1")])
 def test_wrong_arguments_are_named(change: dict[str, Any], said: str) -> None:
     if change.get("calib_data") is True:
         change = {**change, "calib_data": iterator(mx)}
     with pytest.raises(ValueError, match=said):
         quantized(simple(mx), **change)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"data_names": "data"}, "data_names got 'data', expected a list of names"),
+    ({"data_names": [3]}, "data_names has 3, expected a string"),
+    ({"data_names": None}, "data_names got None, expected a list of names"),
+    ({"label_names": "softmax_label"}, "label_names got 'softmax_label', expected a list"),
+    ({"num_calib_examples": "3"}, "num_calib_examples got '3', expected an int")])
+def test_what_is_of_another_kind_is_named(change: dict[str, Any], said: str) -> None:
+    symbol = simple(mx)
+    args, aux = parameters(mx, symbol)
+    with pytest.raises(mx.errors.TypeMismatch, match=said):
+        quantization.quantize_model(symbol, args, aux, **{
+            "label_names": None, "calib_data": iterator(mx), **change})
+
+
+@pytest.mark.parametrize(("args", "aux", "said"), [
+    (None, {}, "arg_params is None, expected a dict of NDArrays"),
+    ({}, [1], r"aux_params is \[1\], expected a dict of NDArrays"),
+    ({"more": np.ones(3)}, {}, "parameter 'more' is ndarray of shape")])
+def test_parameters_of_another_kind_are_named(args: Any, aux: Any, said: str) -> None:
+    with pytest.raises(mx.errors.TypeMismatch, match=said):
+        quantization.quantize_model(simple(mx), args, aux, label_names=None, calib_mode="none")
 
 
 def test_steps_that_do_not_fit_are_refused() -> None:

@@ -99,6 +99,11 @@ def test_layers_stay_on_floats_down_to_a_loss(fused: bool) -> None:
     ({"data": {"data": SAMPLES[:0]}}, ParameterError, "data got data of shape"),
     ({"data": {"dat": SAMPLES}}, NameMismatch, "'dat', which is no argument.*mean 'data'"),
     ({"arg_params": {}}, NameMismatch, "first_weight"),
+    ({"arg_params": None}, TypeMismatch, "arg_params is None, expected a dict of NDArrays"),
+    ({"data": None}, TypeMismatch, "data is None, expected a dict of samples"),
+    ({"data": SAMPLES}, TypeMismatch, "data is ndarray of shape .*, expected a dict of samples"),
+    ({"max_loss": "a"}, TypeMismatch, "max_loss got 'a', expected a float"),
+    ({"batch_size": 1.5}, TypeMismatch, "batch_size got 1.5, expected an int"),
     ({"data": {"data": np.full((1, 3, 8, 8), np.inf)}}, ParameterError, "not finite")])
 def test_refuses(given: dict[str, Any], error: type[Exception], text: str) -> None:
     sym, args, aux = network()

@@ -13,7 +13,7 @@ import ndarray_rt as mx
 from ndarray_rt import gluon
 from ndarray_rt.contrib import quantization
 from ndarray_rt.contrib.quantization import quantize_net_v2
-from ndarray_rt.errors import ParameterError, TypeMismatch
+from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch
 from ndarray_rt.gluon import nn
 
 SHAPE = (4, 3, 8, 8)
@@ -195,6 +195,41 @@ def test_wrong_arguments_are_named(change: dict[str, Any], error: type[Exception
                                    ) -> None:
     with pytest.raises(error, match=said):
         quantize_net_v2(network(), **change)
+
+
+DATA_SHAPES: list[tuple[Any, type[Exception], str]] = [
+    (("data", SHAPE), TypeMismatch, "data_shapes has 'data', expected DataDesc or"),
+    ("data", TypeMismatch, "data_shapes got 'data', expected a list"),
+    ({"data": SHAPE}, TypeMismatch, "data_shapes got {'data': .*}, expected a list"),
+    (5, TypeMismatch, "data_shapes got 5, expected a list"),
+    ([], ParameterError, "data_shapes is empty"),
+    ([SHAPE], TypeMismatch, r"data_shapes has \(4, 3, 8, 8\), expected DataDesc or"),
+    ([("data",)], TypeMismatch, r"data_shapes has \('data',\), expected DataDesc or"),
+    ([("data", "abc")], ShapeError, "data_shapes: 'data': shape got 'abc', expected ints"),
+    ([("data", (4, -1, 8, 8))], ShapeError, r"'data': shape got \(4, -1, 8, 8\), expected ints"),
+    ([("data", (0, 3, 8, 8))], ShapeError, r"'data' has shape \(0, 3, 8, 8\), expected sizes of"),
+    ([mx.io.DataDesc("data", SHAPE, "flot")], TypeMismatch,
+     "data_shapes: 'data': dtype 'flot' is none of"),
+    ([("data", (4, 3))], ShapeError, r"network does not take data \(4, 3\) float32: "),
+    ([mx.io.DataDesc("data", SHAPE, "float64")], TypeMismatch,
+     r"network does not take data \(4, 3, 8, 8\) float64: ")]
+
+
+@pytest.mark.parametrize(("given", "error", "said"), DATA_SHAPES)
+@pytest.mark.parametrize("make", [quantize_net_v2, quantization.quantize_dynamic])
+def test_wrong_descriptions_of_data_are_named(make: Any, given: Any, error: type[Exception],
+                                              said: str) -> None:
+    with pytest.raises(error, match=said):
+        make(network(), data_shapes=given)
+
+
+def test_an_input_that_is_not_described_is_named() -> None:
+    net = Two()
+    net.initialize()
+    with pytest.raises(TypeMismatch, match=r"network does not take x \(2, 3\) float32: .*'y'"):
+        quantize_net_v2(net, data_shapes=[("x", (2, 3))])
+    with pytest.raises(ShapeError, match=r"take x \(2, 3\) float32, y \(3, 5\) float32: "):
+        quantize_net_v2(net, data_shapes=[("x", (2, 3)), ("y", (3, 5))])
 
 
 def test_what_is_no_block_is_refused() -> None:

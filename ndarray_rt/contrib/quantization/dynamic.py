@@ -12,13 +12,13 @@ from ...executor import evaluate
 from ...executor.calibration.collectors import Logger
 from ...executor.calibration.options import check_kind, check_names
 from ...gluon import HybridBlock, SymbolBlock
-from ...io.data import as_desc
-from ...nd import NDArray
 from ...passes.quantize_dynamic import quantize_dynamic as quantized_layers
 from ...passes.quantize_dynamic import with_variables
 from ...symbol.symbol import Symbol
+from .inputs import described
 from .model import CPU, Params, check_context
 from .net import as_block, traced, values_of
+from .symbols import check_arrays
 
 
 @overload
@@ -61,24 +61,20 @@ def quantize_dynamic(model: Any, arg_params: Params | None = None, *,
     dtype = "int8" if quantized_dtype == "int8" else "uint8"
     if isinstance(model, HybridBlock):
         check_context(ctx)
-        if not data_shapes:
+        if data_shapes is None:
             raise ParameterError("data_shapes required")
-        graph, inputs = traced(model, [as_desc(desc) for desc in data_shapes], ctx)
+        graph, inputs = traced(model, described("data_shapes", data_shapes), ctx)
         args, aux = values_of(model, graph)
         made, params = _quantized(graph, args, dtype, names, operators, ctx, logger)
         return as_block(made, inputs, {**params, **aux}, ctx)
     if not isinstance(model, Symbol):
         raise TypeMismatch(f"model is {shown(model)}, expected a Symbol or a HybridBlock")
-    if not isinstance(arg_params, dict):
-        raise TypeMismatch(f"arg_params is {shown(arg_params)}, expected a dict of NDArrays")
-    return _quantized(model, arg_params, dtype, names, operators, CPU, logger)
+    return _quantized(model, check_arrays("arg_params", arg_params), dtype, names, operators, CPU,
+                      logger)
 
 
 def _quantized(graph: Symbol, args: Params, dtype: str, names: Sequence[str],
                operators: Sequence[str], ctx: Context, logger: Logger) -> tuple[Symbol, Params]:
-    for name, value in args.items():
-        if not isinstance(value, NDArray):
-            raise TypeMismatch(f"parameter {name!r} is {shown(value)}, expected an NDArray")
     made = quantized_layers(
         graph.entries, {name: value.shape for name, value in args.items()
                         if value.dtype == FLOAT32}, dtype, names, operators)

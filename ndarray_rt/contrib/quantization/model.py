@@ -6,8 +6,10 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...context import Context, cpu
-from ...errors import ParameterError
+from ...errors import ParameterError, TypeMismatch, shown
 from ...executor.calibration.collectors import Logger
 from ...executor.calibration.options import (
     check_kind,
@@ -17,13 +19,14 @@ from ...executor.calibration.options import (
     make_collector,
     unknown_mode,
 )
+from ...executor.checks import check_names as check_input_names
 from ...io import DataIter
-from ...io.data import as_desc
 from ...module import Module
 from ...nd import NDArray
 from ...passes.quantize import NEED_RANGES
 from ...symbol.symbol import Symbol
 from .collectors import _collect_layer_statistics
+from .inputs import described
 from .symbols import (
     _calibrate_quantized_sym,
     _quantize_params,
@@ -45,8 +48,14 @@ def check_context(ctx: Any) -> None:
 
 
 def check_examples(num_calib_examples: int | None) -> None:
-    """ParameterError for a number of samples that says nothing."""
-    if num_calib_examples is not None and num_calib_examples < 1:
+    """ParameterError for a number of samples that says nothing, TypeMismatch for what is none."""
+    if num_calib_examples is None:
+        return
+    if isinstance(num_calib_examples, bool) or not isinstance(num_calib_examples,
+                                                              (int, np.integer)):
+        raise TypeMismatch(f"num_calib_examples got {shown(num_calib_examples)}, expected an int "
+                           "of at least 1, or None for all")
+    if num_calib_examples < 1:
         raise ParameterError(f"num_calib_examples got {num_calib_examples}, expected at least 1, "
                              "or None for all")
 
@@ -88,6 +97,8 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
     check_kind(quantized_dtype, quantize_granularity)
     check_examples(num_calib_examples)
     check_symbol(sym)
+    data_names = check_input_names("data_names", data_names)
+    label_names = None if label_names is None else check_input_names("label_names", label_names)
     check_params(sym, {*data_names, *(label_names or ())}, arg_params, aux_params)
     calibrated = is_calibrated(calib_mode)
     if not calibrated:
@@ -107,7 +118,9 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
                                  f"{calib_mode}, while received type {type(calib_data)}")
         if calib_mode not in ("naive", "entropy"):
             raise unknown_mode(calib_mode, "`none`, `naive`, or `entropy`")
-        descs = [as_desc(desc) for desc in (*calib_data.provide_data, *calib_data.provide_label)]
+        descs = described("provide_data of calib_data", calib_data.provide_data)
+        if calib_data.provide_label:
+            descs += described("provide_label of calib_data", calib_data.provide_label)
         check_shapes(sym, descs, {**arg_params, **aux_params})
         mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
         mod.bind(for_training=False, data_shapes=calib_data.provide_data,

@@ -13,11 +13,11 @@ from ...executor.calibration.collectors import Logger
 from ...executor.calibration.options import check_names, is_calibrated
 from ...gluon import HybridBlock, SymbolBlock
 from ...io import DataBatch, DataDesc, DataIter
-from ...io.data import as_desc
 from ...module import Module
 from ...passes.quantize import NEED_RANGES
 from ...symbol.symbol import Symbol
 from .collectors import _collect_layer_statistics
+from .inputs import described, told
 from .model import (
     CPU,
     FUSED,
@@ -75,7 +75,7 @@ def _described(calib_data: Any) -> list[DataDesc]:
         raise TypeMismatch("calib_data is an NDArray, expected a DataIter or a "
                            "gluon.data.DataLoader")
     if isinstance(calib_data, DataIter):
-        return [as_desc(desc) for desc in calib_data.provide_data]
+        return described("provide_data of calib_data", calib_data.provide_data)
     try:
         first = _arrays(next(iter(calib_data)))
     except TypeError as error:
@@ -103,17 +103,27 @@ def _traced_as_clips(network: HybridBlock, descs: Sequence[DataDesc], ctx: Conte
 
 def traced(network: HybridBlock, descs: Sequence[DataDesc], ctx: Context,
             ) -> tuple[Symbol, list[DataDesc]]:
-    """The graph of a block, and what its inputs are: as many of these as it takes."""
+    """The graph of a block, and what its inputs are: as many of these as it takes.
+
+    ShapeError or TypeMismatch where it takes none of them.
+    """
     network.hybridize()
     data = [nd.zeros(desc.shape, ctx, dtype=desc.dtype) for desc in descs]
+    failed: TypeError | None = None
     for count in range(len(data), 0, -1):
         try:
             network(*data[:count])
             break
-        except TypeError:
+        except (ShapeError, ParameterError) as error:
+            # of parameters without a shape an error about shapes is the cause
+            kind = ShapeError if isinstance(error, ShapeError) or isinstance(
+                error.__cause__ or error.__context__, ShapeError) else ParameterError
+            raise kind(f"network does not take {told(descs[:count])}: {error}") from error
+        except TypeError as error:
             # what comes last may be labels
-            if count == 1:
-                raise
+            failed = failed or error
+    else:
+        raise TypeMismatch(f"network does not take {told(descs)}: {failed}") from failed
     inputs, graph = network._get_graph(*data[:count])
     return graph, [DataDesc(x.name, desc.shape, desc.dtype, desc.layout)
                    for x, desc in zip(inputs, descs, strict=False)]
@@ -160,8 +170,8 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
     if logger:
         logger.info("Export HybridBlock")
     descs = None if calib_data is None else _described(calib_data)
-    given = [as_desc(desc) for desc in data_shapes] if data_shapes else descs
-    if not given:
+    given = descs if data_shapes is None else described("data_shapes", data_shapes)
+    if given is None:
         raise ParameterError("data_shapes required")
     graph, inputs = _traced_as_clips(network, given, ctx)
     excluded += [name for name in dict.fromkeys(node.name or "" for node in graph.get_internals())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...context import cpu
-from ...errors import NameMismatch, ParameterError, did_you_mean
+from ...errors import NameMismatch, ParameterError, TypeMismatch, did_you_mean, shown
 from ...executor.calibration.names import refuse_unknown
 from ...executor.calibration.options import (
     Table,
@@ -18,7 +18,7 @@ from ...executor.calibration.options import (
     make_collector,
     unknown_mode,
 )
-from ...executor.checks import check_names
+from ...executor.checks import check_float, check_names
 from ...nd import NDArray, array
 from ...passes.quantize import Quantized, Wanted, quantize
 from ...symbol.node import Node, topological
@@ -119,7 +119,7 @@ def quantize_with_report(sym: Symbol, arg_params: Params, aux_params: Params,
     check_kind(quantized_dtype, quantize_granularity)
     if calib_mode not in ("naive", "entropy"):
         raise unknown_mode(calib_mode, "`naive` or `entropy`")
-    if max_loss is not None and not max_loss >= 0:
+    if max_loss is not None and not check_float("max_loss", max_loss) >= 0:
         raise ParameterError(f"max_loss got {max_loss}, expected a number from 0 up")
     _Samples.check(sym, data)
     check_params(sym, data, arg_params, aux_params)
@@ -142,6 +142,8 @@ class _Samples:
     """Samples by name, in batches."""
 
     def __init__(self, data: Mapping[str, Any], batch_size: int) -> None:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)):
+            raise TypeMismatch(f"batch_size got {shown(batch_size)}, expected an int")
         if batch_size < 1:
             raise ParameterError(f"batch_size got {batch_size}, expected at least 1")
         self.arrays = {name: _plain(x) for name, x in data.items()}
@@ -155,7 +157,9 @@ class _Samples:
 
     @staticmethod
     def check(sym: Symbol, data: Mapping[str, Any]) -> None:
-        """NameMismatch for samples of what is no input."""
+        """NameMismatch for samples of what is no input, TypeMismatch for what are no samples."""
+        if not isinstance(data, Mapping):
+            raise TypeMismatch(f"data is {shown(data)}, expected a dict of samples by input")
         names = sym.list_arguments()
         for name in data:
             if name not in names:

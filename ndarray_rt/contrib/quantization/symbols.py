@@ -31,7 +31,9 @@ def check_symbol(sym: Any) -> None:
 
 def check_params(sym: Symbol, data_names: Collection[str], arg_params: Mapping[str, NDArray],
                  aux_params: Mapping[str, NDArray]) -> None:
-    """NameMismatch for a parameter of a layer that is not given."""
+    """NameMismatch for a parameter of a layer that is not given, TypeMismatch for what is none."""
+    check_arrays("arg_params", arg_params)
+    check_arrays("aux_params", aux_params)
     for node in topological(sym.entries):
         if node.op is None or node.params is None:
             continue
@@ -45,6 +47,16 @@ def check_params(sym: Symbol, data_names: Collection[str], arg_params: Mapping[s
             if name not in given and (i in written or what in PARAMETERS):
                 raise NameMismatch(f"{node.op.name} {node.name!r}: {what} {name!r} is not in {of}; "
                                    "data is named in data_names")
+
+
+def check_arrays(what: str, given: Any) -> dict[str, NDArray]:
+    """The same; TypeMismatch for anything but arrays by name."""
+    if not isinstance(given, dict):
+        raise TypeMismatch(f"{what} is {shown(given)}, expected a dict of NDArrays")
+    for name, value in given.items():
+        if not isinstance(value, NDArray):
+            raise TypeMismatch(f"parameter {name!r} is {shown(value)}, expected an NDArray")
+    return given
 
 
 def check_shapes(sym: Symbol, descs: Collection[DataDesc], params: Mapping[str, NDArray]) -> None:
@@ -102,8 +114,6 @@ def _quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Table
             made[name] = params[name]
         elif plain != name and plain in params:
             param = params[plain]
-            if not isinstance(param, NDArray):
-                raise TypeMismatch(f"parameter {plain!r} is {shown(param)}, expected an NDArray")
             if param.dtype != FLOAT32:
                 raise TypeMismatch(f"parameter {plain!r} has dtype {param.dtype}, expected "
                                    "float32: no other is quantized")
