@@ -186,6 +186,12 @@ def test_a_quantized_block_can_be_exported(tmp_path: Any) -> None:
     ({"calib_mode": "best", "calib_data": [mx.nd.ones(SHAPE)]}, ParameterError,
      "unknown calibration mode best received"),
     ({"num_calib_examples": 0}, ParameterError, "num_calib_examples got 0"),
+    ({"calib_mode": "customize", "calib_data": [mx.nd.ones(SHAPE)]}, ParameterError,
+     "LayerOutputCollector must be provided when calib_mode=customize"),
+    ({"calib_data": [None]}, TypeMismatch, "^a batch of calib_data has None, expected NDArrays"),
+    ({"calib_mode": "naive", "calib_data": [mx.nd.ones(SHAPE), mx.nd.ones((4, 3, 6, 6))]},
+     ShapeError, r"a batch of calib_data has data0? \(4, 3, 6, 6\), but the network was traced for "
+                 r"data0? \(4, 3, 8, 8\) float32: "),
     ({"exclude_layers": "conv"}, ParameterError, "exclude_layers must be a list of strings"),
     ({"exclude_layers_match": "conv"}, ParameterError, "exclude_layers_match must be a list"),
     ({"ctx": [mx.cpu()]}, ParameterError, "currently only supports single ctx"),

@@ -31,6 +31,7 @@ from .symbols import (
     _calibrate_quantized_sym,
     _quantize_params,
     _quantize_symbol,
+    check_known,
     check_params,
     check_shapes,
     check_symbol,
@@ -121,10 +122,14 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
         descs = described("provide_data of calib_data", calib_data.provide_data)
         if calib_data.provide_label:
             descs += described("provide_label of calib_data", calib_data.provide_label)
+        check_known(sym, arg_params, {"data_names": data_names, "label_names": label_names or ()})
         check_shapes(sym, descs, {**arg_params, **aux_params})
         mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
+        # labels that nobody reads are of no use here
+        labels = [desc for desc in descs if desc.name in mod.label_names
+                  and desc.name in sym.list_arguments()]
         mod.bind(for_training=False, data_shapes=calib_data.provide_data,
-                 label_shapes=calib_data.provide_label or None)
+                 label_shapes=labels or None)
         # data may be among them, as in MXNet
         mod.set_params(arg_params, aux_params, allow_extra=True)
         collector = make_collector(calib_mode, quantized_dtype, calib_layer, logger)
@@ -194,7 +199,10 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Any
         if calib_mode in ("entropy", "naive"):
             collector = make_collector(calib_mode, quantized_dtype, calib_layer, logger)
             kind = "" if calib_mode == "entropy" else "minmax "
-        elif calib_mode == "customize" and LayerOutputCollector is not None:
+        elif calib_mode == "customize":
+            if LayerOutputCollector is None:
+                raise ParameterError("LayerOutputCollector must be provided when "
+                                     "calib_mode=customize")
             collector, kind = LayerOutputCollector, "minmax "
         else:
             raise unknown_mode(calib_mode, "`none`, `naive`, `entropy` or `customize`")

@@ -39,6 +39,7 @@ class _Samples(DataIter):
         super().__init__(descs[0].shape[0])
         self._batches = batches
         self._left: Iterator[Any] = iter(batches)
+        self._shapes: list[tuple[int, ...]] = []
         self.provide_data = descs
         self.provide_label: list[DataDesc] = []
 
@@ -49,7 +50,16 @@ class _Samples(DataIter):
         arrays = _arrays(next(self._left))[:len(self.provide_data)]
         if len(arrays[0].shape) == len(self.provide_data[0].shape) + 1:
             arrays[0] = arrays[0].reshape(_of_clips(arrays[0].shape))
+        self._shapes = [x.shape for x in arrays]
         return DataBatch(arrays)
+
+    def mismatch(self, error: ShapeError) -> ShapeError:
+        """What to raise where the last batch does not go with what the network was traced for."""
+        names = [desc.name for desc in self.provide_data]
+        given = ", ".join(f"{name} {shape}"
+                          for name, shape in zip(names, self._shapes, strict=False))
+        return ShapeError(f"a batch of calib_data has {given}, but the network was traced for "
+                          f"{told(self.provide_data)}: {error}")
 
 
 def _of_clips(shape: Sequence[int]) -> tuple[int, ...]:
@@ -77,9 +87,11 @@ def _described(calib_data: Any) -> list[DataDesc]:
     if isinstance(calib_data, DataIter):
         return described("provide_data of calib_data", calib_data.provide_data)
     try:
-        first = _arrays(next(iter(calib_data)))
+        batches = iter(calib_data)
     except TypeError as error:
         raise TypeMismatch(f"calib_data is not a valid iterator. {error}") from None
+    try:
+        first = _arrays(next(batches))
     except StopIteration:
         raise ParameterError("calib_data has no batch, expected at least 1") from None
     return [DataDesc(f"data{i}", x.shape, x.dtype) for i, x in enumerate(first)]
@@ -190,8 +202,12 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
         module = Module(graph, [desc.name for desc in inputs], None, context=ctx)
         module.bind(for_training=False, data_shapes=inputs)
         module.set_params(args, aux)
-        examples = _collect_layer_statistics(module, _Samples(calib_data, inputs), collector,
-                                             num_calib_examples, logger)
+        samples = _Samples(calib_data, inputs)
+        try:
+            examples = _collect_layer_statistics(module, samples, collector, num_calib_examples,
+                                                 logger)
+        except ShapeError as error:
+            raise samples.mismatch(error) from error
         if logger:
             logger.info(f"Collected layer output values from FP32 model using {examples} examples")
         qsym, qargs, aux = calib_graph(qsym, args, aux, collector, calib_mode, quantized_dtype,

@@ -59,6 +59,16 @@ def check_arrays(what: str, given: Any) -> dict[str, NDArray]:
     return given
 
 
+def check_known(sym: Symbol, arg_params: Mapping[str, NDArray],
+                names: Mapping[str, Collection[str]]) -> None:
+    """NameMismatch for an argument that is neither a parameter nor has one of the names."""
+    for name in sym.list_arguments():
+        if name not in arg_params and not any(name in given for given in names.values()):
+            told = " and ".join(f"{what} ({', '.join(given) or 'none'})"
+                                for what, given in names.items())
+            raise NameMismatch(f"argument {name!r} of sym is neither in arg_params nor in {told}")
+
+
 def check_shapes(sym: Symbol, descs: Collection[DataDesc], params: Mapping[str, NDArray]) -> None:
     """ShapeError where data of these shapes does not go with the parameters."""
     known = {desc.name: desc.shape for desc in descs if desc.name in sym.list_arguments()}
