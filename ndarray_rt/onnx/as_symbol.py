@@ -52,6 +52,7 @@ def as_symbol(source: Any) -> Imported:
     file = read_model(source)
     loaded = Loaded(file, cpu(), 1 << 33)
     loaded.modes = []  # no input is taken for a constant
+    loaded.computes_before = False
     segments = [_only_segment(file, plan) for plan in _plans(loaded)]
     symbol = segments[0].executor.symbol
     if not is_same_graph(symbol, segments[1].executor.symbol):

@@ -241,6 +241,10 @@ class GraphBuilder:
         that one graph serves many batch sizes."""
         shape = tuple(shape)
         if value.const is not None:
+            if value.fixed and shape and value.const.nbytes > _BY_CONTENT:
+                # one array for plans of all shapes
+                return constant(self.constants.made_of(
+                    value, f"shape {shape}", lambda array: array.reshape(shape)), True)
             return constant(value.const.reshape(shape), value.fixed)
         target, own = shape or (1,), value.graph_shape
         if target != own:

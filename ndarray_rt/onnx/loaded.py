@@ -104,6 +104,8 @@ class Loaded:
             self.modes = [i for i, info in enumerate(file.inputs) if info.kind == "tensor"
                           and info.dtype is not None and info.dtype.kind in "iub"
                           and info.shape is not None and len(info.shape) < 2]
+        # NumPy computes what follows from inputs of whole numbers alone before a graph runs
+        self.computes_before = True
         self._seen: OrderedDict[Any, set[Any]] = OrderedDict()
 
     def forget_plans(self) -> None:

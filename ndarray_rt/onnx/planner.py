@@ -159,8 +159,8 @@ class Planner:
                 self._set_constants(node, early, False)
                 return
         # on whole numbers that are there when a run begins NumPy computes before it
-        waits = op.is_layer or any(v.symbol is not None or v.dtype.kind == "f" for v in given
-                                   if v.const is None)
+        waits = op.is_layer or not self.session.computes_before or any(
+            v.symbol is not None or v.dtype.kind == "f" for v in given if v.const is None)
         # kernels take arrays with elements only; what decides about shapes is no array of theirs
         filled = all(v.size for i, v in enumerate(ins) if v is not None and (
             v.const is None or i not in op.shape_from))

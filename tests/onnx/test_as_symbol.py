@@ -73,8 +73,6 @@ def test_metadata(network: tuple[Any, Path]) -> None:
 @pytest.mark.parametrize(("text", "reason"), [
     ("net (float[n] x) => (int64[m, k] y) { y = NonZero(x) }", "depend on data"),
     ("net (int64[n] x) => (int64[n] y) { y = Add(x, x) }", "computed by NumPy:\n  Add"),
-    ("""net (int64[n] x) => (float[n] y) { y = Cast<to = 1>(x) }""",
-     "computed by NumPy:\n  Cast"),
     ("net (float[n] x) => (float[n] y, int64[1] s) { y = Exp(x) s = Shape(x) }",
      "output 's' is no result of an operator"),
     ("net (float[n, 4] x) => (float[n, 4] y) { s = Shape(x) f = Cast<to = 1>(s) "
@@ -84,6 +82,75 @@ def test_models_that_are_no_single_graph(text: str, reason: str) -> None:
     with pytest.raises(Unsupported) as raised:
         mx.contrib.onnx.import_model(model_of(text))
     assert reason in str(raised.value)
+
+
+# ---- whole numbers in front --------------------------------------------------------------------
+
+BYTES = """net (int32[n, 24] bytes) => (float[n, 5] y) {
+    all = Constant<value = int32[1, 1, 4] {0, 1, 2, 3}>()
+    column = Constant<value = int64[3] {0, 24, 1}>()
+    first = Reshape(bytes, column)
+    same = Equal(first, all)
+    hot = Cast<to = 1>(same)
+    rows = MatMul(hot, table)
+    turned = Transpose<perm = [0, 2, 1]>(rows)
+    axis = Constant<value = int64[1] {3}>()
+    image = Unsqueeze(turned, axis)
+    conv = Conv<kernel_shape = [5, 1]>(image, filters)
+    most = GlobalMaxPool(conv)
+    flat = Flatten(most)
+    y = MatMul(flat, weight)
+}"""
+DRAWN = np.random.default_rng(8)
+
+
+@pytest.fixture(scope="module")
+def bytes_model() -> Any:
+    """A network over the rows of a table that whole numbers name."""
+    made = model_of(BYTES)
+    for name, shape in (("table", (4, 32)), ("filters", (128, 32, 5, 1)), ("weight", (128, 5))):
+        made.graph.initializer.append(onnx.numpy_helper.from_array(
+            DRAWN.normal(size=shape).astype(np.float32), name))
+    return made
+
+
+def test_whole_numbers_in_front_belong_to_the_graph(bytes_model: Any, tmp_path: Path) -> None:
+    symbol, args, aux = mx.contrib.onnx.import_model(bytes_model)
+    model = mx.onnx.load(bytes_model)
+    for count in (1, 3):
+        x = DRAWN.integers(-1, 5, (count, 24)).astype(np.int32)
+        given = {**args, "bytes": mx.nd.array(x, dtype="int32")}
+        got = symbol.bind(mx.cpu(), given, aux_states=aux, grad_req="null").forward()[0]
+        np.testing.assert_allclose(got.asnumpy(), model(x)[0], rtol=1e-4, atol=1e-4)
+    made, params, states, report = mx.contrib.quantization.quantize_with_report(
+        symbol, args, aux, {"bytes": x})
+    assert {layer.operator for layer in report.layers} == {"Convolution", "FullyConnected"}
+    assert report.decibels > 30
+    path = mx.onnx.export(made, (params, states), tmp_path / "small.onnx",
+                          shapes={"bytes": ("n", 24)}, dtypes={"bytes": np.int32})
+    written = mx.onnx.load(path)(x)[0]
+    want = model(x)[0]
+    assert np.linalg.norm(written - want) < 0.05 * np.linalg.norm(want)
+
+
+def test_batch_sizes_share_weights_under_another_shape(bytes_model: Any) -> None:
+    """A filter of one column is read as one of one row."""
+    model = mx.onnx.load(bytes_model)
+    counts = []
+    for count in (1, 3, 4):
+        model(DRAWN.integers(0, 4, (count, 24)).astype(np.int32))
+        counts.append(model._loaded.constants.count)
+    assert counts == counts[:1] * 3
+
+
+def test_a_cast_belongs_to_the_graph() -> None:
+    symbol, args, aux = mx.contrib.onnx.import_model(model_of(
+        "net (int64[n] x) => (float[n] y) { y = Cast<to = 1>(x) }"))
+    assert not args
+    assert not aux
+    x = np.array([-3, 0, 2**40], np.int64)
+    made = symbol.bind(mx.cpu(), {"x": mx.nd.array(x, dtype="int64")}, grad_req="null").forward()
+    np.testing.assert_array_equal(made[0].asnumpy(), x.astype(np.float32))
 
 
 # ---- export_model ------------------------------------------------------------------------------
