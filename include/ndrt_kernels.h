@@ -166,6 +166,9 @@ int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64
  * of scratch that one thread needs for windows of so many numbers. */
 int64_t ndrt_whole_packed(const int64_t *window, int64_t channels, int64_t filters, int64_t groups);
 int64_t ndrt_whole_scratch(int64_t numbers);
+/* Numbers of scratch for `slots` threads that NDRT_KERNEL_BLOCKED_GEMM multiplies matrices with, 0
+ * where they are beyond all measure. */
+int64_t ndrt_blocked_scratch(int64_t rows, int64_t depth, int64_t columns, int64_t slots);
 /* Pairs of 8 bytes that one thread needs to order the first k of n. */
 int64_t ndrt_topk_pairs(int64_t n, int64_t k);
 /* cdef-end */

@@ -370,6 +370,23 @@ KERNELS: tuple[Kernel, ...] = (
            "blocks of so many columns or a multiple of them. Rows have `groups` of features and "
            "columns (from 2 on features of weights are not padded); data is read as its channels "
            "shuffled from `shuffled` groups (1: as it is)."),
+    # of kind F64 or S32, where numbers are 1 and bounds are none
+    Kernel("blocked_gemm", "blocked_gemm",
+           ">out:any a:any b:any >scratch:any bias:any? added:any?",
+           "products*2 rows depth columns a_steps*4 b_steps*4 out_steps*3 kind:int slots:int",
+           "alpha:f64 beta:f64 low:f64 high:f64",
+           "alpha times the products of a and b, plus bias of each column, plus beta times "
+           "`added`, within bounds. Steps are elements between products in both directions, rows "
+           "and columns; columns of the result are neighbours, and `added` lies as it does. "
+           "scratch has ndrt_blocked_scratch numbers for `slots` threads."),
+    Kernel("blocked_windows", "blocked_gemm",
+           ">out:any data:any weights:any >scratch:any bias:any?",
+           "images groups channels filters size*2 window*2 stride*2 dilate*2 pad*2 out_size*2 "
+           "kind:int slots:int", "low:f64 high:f64",
+           "Windows over images (images, groups, channels, size) plus bias of each filter, within "
+           "bounds: out (images, groups, filters, out_size), weights (groups, filters, channels, "
+           "window). scratch as of blocked_gemm for these filters, numbers of a window and places "
+           "of an image."),
     Kernel("separable", "separable",
            ">out data >scratch depthwise projection expansion? expansion_bias? depthwise_bias? "
            "projection_bias? added?",
@@ -397,7 +414,7 @@ FOLDERS = {
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima", "byte_pool"),
     "gemm": ("skinny_gemm", "packed_gemm", "whole_windows", "whole_packing",
-             "byte_products", "dynamic_dense"),
+             "byte_products", "dynamic_dense", "blocked_gemm"),
     "conv": ("direct_conv", "implicit_gemm", "separable", "whole_depthwise"),
     "rnn": ("lstm", "byte_lstm", "byte_lstm_weights"),
 }

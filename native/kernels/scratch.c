@@ -1,5 +1,6 @@
 /* How much scratch kernels need, which Python asks before a call. */
 #include "kernels/conv/ndrt_direct_conv.h"
+#include "kernels/gemm/ndrt_blocked_gemm.h"
 #include "kernels/gemm/ndrt_whole_layout.h"
 
 int64_t ndrt_topk_candidates(int64_t n, int64_t k) {
@@ -51,4 +52,13 @@ int64_t ndrt_whole_scratch(int64_t numbers) {
     return (NDRT_WHOLE_MOST_TILE * (chunks + 2) + rows * chunks) * NDRT_WHOLE_CHUNK +
            tiles * chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(int32_t) +
            tiles * ndrt_whole_pairs(numbers) * 2 * (int64_t)sizeof(int16_t);
+}
+
+int64_t ndrt_blocked_scratch(int64_t rows, int64_t depth, int64_t columns, int64_t slots) {
+    const int64_t most = INT64_MAX / 1024;
+    if (rows < 1 || depth < 1 || columns < 1 || slots < 1 || rows > most || depth > most ||
+        columns > most)
+        return 0;
+    const int64_t all = ndrt_product(ndrt_blocked_numbers(rows, depth, columns, slots), slots, 1);
+    return all < 0 ? 0 : all;
 }

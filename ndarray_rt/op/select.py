@@ -65,10 +65,11 @@ class Implementation(Generic[C]):
         variant = asked.variant
         if not self.level.is_here:
             return self.level.lack
-        if self.library == NATIVE and ctx.mode.precision.has_low_products:
-            return "oneDNN's kernels have bfloat16 products"
         if asked.weight.dtype not in self.dtypes:
             return f"it is not for {asked.weight.dtype}"
+        if (self.library == NATIVE and asked.weight.dtype == FLOAT32
+                and ctx.mode.precision.has_low_products):
+            return "oneDNN's kernels have bfloat16 products"
         if variant == ONEDNN and self.library == NATIVE:
             return "the plan has oneDNN's kernel"
         if variant in (CHANNELS_LAST, BLOCKED) and variant not in self.layouts:

@@ -133,4 +133,48 @@ static inline ndrt_packed_gemm_args ndrt_read_packed_gemm(const ndrt_kernel_call
     };
 }
 
+/* alpha times the products of a and b, plus bias of each column, plus beta times `added`, within
+ * bounds. Steps are elements between products in both directions, rows and columns; columns of the
+ * result are neighbours, and `added` lies as it does. scratch has ndrt_blocked_scratch numbers for
+ * `slots` threads. */
+typedef struct {
+    void *out; const void *a; const void *b; void *scratch; const void *bias; const void *added;
+    const int64_t *products; int64_t rows; int64_t depth; int64_t columns; const int64_t *a_steps;
+    const int64_t *b_steps; const int64_t *out_steps; int kind; int slots; double alpha;
+    double beta; double low; double high;
+} ndrt_blocked_gemm_args;
+static inline ndrt_blocked_gemm_args ndrt_read_blocked_gemm(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_blocked_gemm_args){
+        .out = call->data[0], .a = call->data[1], .b = call->data[2], .scratch = call->data[3],
+        .bias = call->data[4], .added = call->data[5], .products = &call->counts[0],
+        .rows = call->counts[2], .depth = call->counts[3], .columns = call->counts[4],
+        .a_steps = &call->counts[5], .b_steps = &call->counts[9], .out_steps = &call->counts[13],
+        .kind = ndrt_int_of(call->counts[16]), .slots = ndrt_int_of(call->counts[17]),
+        .alpha = numbers[0], .beta = numbers[1], .low = numbers[2], .high = numbers[3],
+    };
+}
+
+/* Windows over images (images, groups, channels, size) plus bias of each filter, within bounds: out
+ * (images, groups, filters, out_size), weights (groups, filters, channels, window). scratch as of
+ * blocked_gemm for these filters, numbers of a window and places of an image. */
+typedef struct {
+    void *out; const void *data; const void *weights; void *scratch; const void *bias;
+    int64_t images; int64_t groups; int64_t channels; int64_t filters; const int64_t *size;
+    const int64_t *window; const int64_t *stride; const int64_t *dilate; const int64_t *pad;
+    const int64_t *out_size; int kind; int slots; double low; double high;
+} ndrt_blocked_windows_args;
+static inline ndrt_blocked_windows_args ndrt_read_blocked_windows(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_blocked_windows_args){
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .scratch = call->data[3], .bias = call->data[4], .images = call->counts[0],
+        .groups = call->counts[1], .channels = call->counts[2], .filters = call->counts[3],
+        .size = &call->counts[4], .window = &call->counts[6], .stride = &call->counts[8],
+        .dilate = &call->counts[10], .pad = &call->counts[12], .out_size = &call->counts[14],
+        .kind = ndrt_int_of(call->counts[16]), .slots = ndrt_int_of(call->counts[17]),
+        .low = numbers[0], .high = numbers[1],
+    };
+}
+
 #endif

@@ -42,6 +42,7 @@ extern const ndrt_family ndrt_family_byte_lstm_weights;
 extern const ndrt_family ndrt_family_direct_conv;
 extern const ndrt_family ndrt_family_implicit_gemm;
 extern const ndrt_family ndrt_family_packed_gemm;
+extern const ndrt_family ndrt_family_blocked_gemm;
 extern const ndrt_family ndrt_family_separable;
 
 #define NDRT_FAMILIES \
@@ -181,7 +182,9 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_direct_conv, \
     [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_direct_conv, \
     [NDRT_KERNEL_IMPLICIT_GEMM] = &ndrt_family_implicit_gemm, \
-    [NDRT_KERNEL_PACKED_GEMM] = &ndrt_family_packed_gemm,
+    [NDRT_KERNEL_PACKED_GEMM] = &ndrt_family_packed_gemm, \
+    [NDRT_KERNEL_BLOCKED_GEMM] = &ndrt_family_blocked_gemm, \
+    [NDRT_KERNEL_BLOCKED_WINDOWS] = &ndrt_family_blocked_gemm,
 
 #define NDRT_WIDE_FAMILIES \
     [NDRT_KERNEL_SEPARABLE] = &ndrt_family_separable,

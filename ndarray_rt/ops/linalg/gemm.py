@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._array.layout import AnyArray, get_default, need_float32
+from ..._array.layout import AnyArray, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
@@ -18,8 +18,10 @@ from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
 from ...storage.kernels.elementwise import blend
 from ...storage.primitive import Arg, Kind, binary_post, make_primitive
+from ..blocked_gemm import is_blocked, multiply, need_product
 from ..tensor.gemm2 import infer_shape as infer_product
 from ..tensor.gemm2 import product_of, seen
+from ..tensor.places import can_add
 from .rules import wide_types
 
 
@@ -49,15 +51,23 @@ def compute(ctx: OpContext, p: GemmParams, ins: list[AnyArray], outs: list[Numpy
 def refuses(p: GemmParams, ins: list[NDArray]) -> str | None:
     if p.axis not in (-2, ins[2].ndim - 2):
         return "C can be added where rows lie along the last axis but one"
-    return need_float32(*ins)
+    return need_product((), *ins)
 
 
 def compute_ex(ctx: OpContext, p: GemmParams, ins: list[NDArray], outs: list[Output]) -> None:
     a, b, c = ins
     if not outs[0].requested:
         return
-    src, w = seen(p, a.shape, p.transpose_a), seen(p, b.shape, p.transpose_b)
-    dst = seen(p, c.shape)
+    can_add(outs[0])
+    src = seen(p, a.dtype, a.shape, p.transpose_a)
+    w = seen(p, b.dtype, b.shape, p.transpose_b)
+    dst = seen(p, c.dtype, c.shape)
+    if is_blocked(a.dtype):
+        x, y, z = (get_default(array, ctx.stream).as_desc(desc)
+                   for array, desc in ((a, src), (b, w), (c, dst)))
+        with outs[0].open(default_desc(c.dtype, outs[0].shape), ctx.stream) as out:
+            multiply(ctx, a.dtype, x, y, out.as_desc(dst), alpha=p.alpha, beta=p.beta, added=z)
+        return
     is_plain = p.alpha == p.beta == 1
     ops = [binary_post(lib.NDRT_BINARY_ADD, dst)] if is_plain else []
     prim = ctx.primitive(("gemm", src.id, w.id, dst.id, is_plain), lambda: make_primitive(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array.layout import AnyArray, get_default, need_float32
+from ..._array.layout import AnyArray, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -17,7 +17,9 @@ from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
 from ..blas import uses_blas
+from ..blocked_gemm import need_product
 from ..tensor.gemm2 import Gemm2Params, scaled_product, seen
+from ..tensor.places import can_add
 from .lapack import turned
 from .rules import matrices, wide_types
 
@@ -43,18 +45,20 @@ def compute(ctx: OpContext, p: SyrkParams, ins: list[AnyArray], outs: list[Numpy
 
 
 def refuses(p: SyrkParams, ins: list[NDArray]) -> str | None:
-    return need_float32(*ins)
+    return need_product((), *ins)
 
 
 def compute_ex(ctx: OpContext, p: SyrkParams, ins: list[NDArray], outs: list[Output]) -> None:
     if not outs[0].requested:
         return
+    can_add(outs[0])
     a, plain = ins[0], Gemm2Params()
-    src, w = seen(plain, a.shape, p.transpose), seen(plain, a.shape, not p.transpose)
-    dst = seen(plain, outs[0].shape)
+    src = seen(plain, a.dtype, a.shape, p.transpose)
+    w = seen(plain, a.dtype, a.shape, not p.transpose)
+    dst = seen(plain, a.dtype, outs[0].shape)
     x = get_default(a, ctx.stream)
     with outs[0].open(default_desc(a.dtype, outs[0].shape), ctx.stream) as y:
-        scaled_product(ctx, p.alpha, x.as_desc(src), x.as_desc(w), y.as_desc(dst))
+        scaled_product(ctx, a.dtype, p.alpha, x.as_desc(src), x.as_desc(w), y.as_desc(dst))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -28,12 +28,14 @@ from ...op.select import Implementation, Selection
 from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
+from ..blocked_gemm import need_product
 from ..floats import wide
 from ..fused.params import PostOpParams, with_post_ops
 from ..fused.post_ops import apply_chain, chain_of_params, post_specs
 from ..fused.run import choose, run
 from ..terms import product_gradient
 from . import conv_backward
+from .blocked_convolution import BLOCKED_WINDOWS
 from .column_convolution import COLUMN
 from .conv_call import ConvolutionCall, convolution_call
 from .conv_costs import convolution_cost
@@ -137,6 +139,10 @@ def compute(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
 
 
 def refuses(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
+    return need_product((), *ins)
+
+
+def refuses_backward(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
@@ -174,6 +180,7 @@ def _run_onednn(ctx: OpContext, call: ConvolutionCall) -> None:
 
 FORWARD = Selection(convolution_call, (
     *ONE_PIXEL, PIXELS, DEPTHWISE, FEW_CHANNELS, IMPLICIT_GEMM, IMAGES, PRODUCT, COLUMN,
+    BLOCKED_WINDOWS,
     Implementation("oneDNN convolution", ONEDNN, _run_onednn)))
 
 
@@ -235,5 +242,5 @@ register(with_post_ops(
 register(OpDef("_backward_Convolution", ConvolutionParams, inputs=("out_grad", "data", "weight"),
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_type, compute=compute_backward,
-               compute_ex=conv_backward.compute_ex, refuses=refuses, flops=flops,
+               compute_ex=conv_backward.compute_ex, refuses=refuses_backward, flops=flops,
                gradient=gradient_backward, is_backward=True))

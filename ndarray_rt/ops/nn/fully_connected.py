@@ -7,11 +7,12 @@ from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
-from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float32
+from ..._array.layout import AnyArray, get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...op.choose import ONEDNN, first_supported
+from ...native import lib
+from ...op.choose import NATIVE, ONEDNN, first_supported
 from ...op.context import OpContext
 from ...op.elementwise import Chain
 from ...op.epilogue import AffineFold, Epilogue, whole_or_row
@@ -20,14 +21,17 @@ from ...op.packing import keeps_packed, weights
 from ...op.params import Params, boolean, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...op.select import Implementation, Selection, seen_as
-from ...storage.desc import MemDesc, default_desc
+from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.kernels.elementwise import bias_grad
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..blocked_gemm import DTYPES, UNBOUNDED, is_blocked, multiply, need_product
 from ..floats import wide
 from ..fused.params import PostOpParams, own_inputs, with_post_ops
-from ..fused.post_ops import apply_chain, chain_of_params, post_specs
+from ..fused.post_ops import apply_chain, chain_bounds, chain_of_params, post_specs
 from ..fused.run import choose, native_epilogue, run
 from ..products import product
+from ..tensor.axis_kernels import kernel_kind, reduce_part
+from ..tensor.places import can_add
 from ..terms import product_gradient
 from .gemm_weights import Reading, chosen, readings
 from .packed_gemm import PACKED_GEMM, SKINNY_GEMM, GemmCall
@@ -97,7 +101,7 @@ def refuses(p: FullyConnectedParams, ins: list[NDArray]) -> str | None:
         if operand.size != rows * p.num_hidden and (
                 operand.size != p.num_hidden or operand.shape[-1] != p.num_hidden):
             return f"an operand of shape {operand.shape} does not broadcast over a matrix"
-    return need_float32(*ins)
+    return need_product(chain_of_params(p), *ins)
 
 
 class FullyConnectedCall(NamedTuple):
@@ -159,12 +163,32 @@ def _run_onednn(ctx: OpContext, call: FullyConnectedCall) -> None:
     run(ctx, fused, call.chain, call.operands, out, args, own)
 
 
+def _run_blocked(ctx: OpContext, call: FullyConnectedCall) -> None:
+    _, data, weight, bias, out, *_ = call.product
+    can_add(out)
+    rows, features, columns = call.product.dims
+    dtype, stream = data.dtype, ctx.stream
+    x = get_default(data, stream).as_desc(default_desc(dtype, (rows, features)))
+    w = get_default(weight, stream).as_desc(_turned(weight))
+    added = None if bias is None else get_default(bias, stream)
+    with out.open(default_desc(dtype, out.shape), stream) as y:
+        multiply(ctx, dtype, x, w, y.as_desc(default_desc(dtype, (rows, columns))), bias=added,
+                 bounds=chain_bounds(call.chain) or UNBOUNDED)
+
+
+def _turned(matrix: NDArray) -> MemDesc:
+    """The transpose."""
+    rows, columns = matrix.shape[0], prod(matrix.shape[1:])
+    return strided_desc(matrix.dtype, (columns, rows), (1, columns))
+
+
 def _product(call: FullyConnectedCall) -> GemmCall:
     return call.product
 
 
 FORWARD = Selection(_call, (
     seen_as(_product, SKINNY_GEMM), seen_as(_product, PACKED_GEMM),
+    Implementation("blocked GEMM", NATIVE, _run_blocked, dtypes=DTYPES),
     Implementation("oneDNN inner product", ONEDNN, _run_onednn)))
 
 
@@ -209,11 +233,41 @@ def compute_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray
 
 
 def refuses_backward(p: FullyConnectedParams, ins: list[NDArray]) -> str | None:
-    return need_float32(*ins)
+    return need_product((), *ins)
+
+
+def _run_blocked_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
+                          outs: list[Output]) -> None:
+    """Gradients by products of float64 or int32."""
+    for out in outs:
+        can_add(out)
+    out_grad, data, weight = ins
+    dtype, stream = data.dtype, ctx.stream
+    rows, features = matrix(p, data.shape)
+    x_desc = default_desc(dtype, (rows, features))
+    w_desc = default_desc(dtype, (p.num_hidden, features))
+    dy = get_default(out_grad, stream)
+    if outs[0].requested:
+        w = get_default(weight, stream).as_desc(w_desc)
+        with outs[0].open(default_desc(dtype, data.shape), stream) as dx:
+            multiply(ctx, dtype, dy.as_desc(default_desc(dtype, (rows, p.num_hidden))), w,
+                     dx.as_desc(x_desc))
+    if outs[1].requested:
+        x = get_default(data, stream).as_desc(x_desc)
+        turned = strided_desc(dtype, (p.num_hidden, rows), (1, p.num_hidden))
+        with outs[1].open(default_desc(dtype, weight.shape), stream) as dw:
+            multiply(ctx, dtype, dy.as_desc(turned), x, dw.as_desc(w_desc))
+    if not p.no_bias and outs[2].requested:
+        with outs[2].open(default_desc(dtype, (p.num_hidden,)), stream) as db:
+            reduce_part(ctx, lib.NDRT_REDUCE_SUM, (1, rows, p.num_hidden), dy, db,
+                        kernel_kind(dtype) or 0)
 
 
 def compute_ex_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
+    if is_blocked(ins[0].dtype):
+        _run_blocked_backward(ctx, p, ins, outs)
+        return
     out_grad, data, weight = ins
     dtype, stream = data.dtype, ctx.stream
     rows, features = matrix(p, data.shape)

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..._array.layout import AnyArray, get_default, need_float32
+from ..._array.layout import AnyArray, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...dtypes import FLOAT32
+from ...dtypes import FLOAT32, DType
 from ...errors import ShapeError, TypeMismatch
 from ...native import lib
 from ...op.context import OpContext
@@ -24,6 +24,8 @@ from ...storage.kernels.elementwise import fill
 from ...storage.primitive import Arg, Kind, PostSpec, binary_post, make_primitive
 from ...storage.stream import Mem
 from ..blas import uses_blas
+from ..blocked_gemm import is_blocked, multiply, need_product
+from .places import can_add
 
 
 @params_class
@@ -95,10 +97,10 @@ def compute(ctx: OpContext, p: Gemm2Params, ins: list[AnyArray], outs: list[Nump
 
 
 def refuses(p: Gemm2Params, ins: list[NDArray]) -> str | None:
-    return need_float32(*ins)
+    return need_product((), *ins)
 
 
-def seen(p: Products, shape: Shape, turned: bool = False) -> MemDesc:
+def seen(p: Products, dtype: DType, shape: Shape, turned: bool = False) -> MemDesc:
     """An array as matrices, with the batch axes before and behind the rows as one each."""
     axis = _row_axis(p, len(shape))
     before, rows, behind, columns = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1:-1]),
@@ -110,7 +112,7 @@ def seen(p: Products, shape: Shape, turned: bool = False) -> MemDesc:
     groups = [(before, rows * step), (behind, columns)]
     if 1 in (before, behind):  # one batch axis is enough
         groups.pop(0 if before == 1 and behind != 1 else 1)
-    return strided_desc(FLOAT32, (*(size for size, _ in groups), *dims),
+    return strided_desc(dtype, (*(size for size, _ in groups), *dims),
                         (*(by for _, by in groups), *strides))
 
 
@@ -118,15 +120,20 @@ def compute_ex(ctx: OpContext, p: Gemm2Params, ins: list[NDArray], outs: list[Ou
     a, b = ins
     if not outs[0].requested:
         return
-    src, w = seen(p, a.shape, p.transpose_a), seen(p, b.shape, p.transpose_b)
-    dst = seen(p, outs[0].shape)
+    can_add(outs[0])
+    src = seen(p, a.dtype, a.shape, p.transpose_a)
+    w = seen(p, b.dtype, b.shape, p.transpose_b)
+    dst = seen(p, a.dtype, outs[0].shape)
     x, y = get_default(a, ctx.stream).as_desc(src), get_default(b, ctx.stream).as_desc(w)
     with outs[0].open(default_desc(a.dtype, outs[0].shape), ctx.stream) as z:
-        scaled_product(ctx, p.alpha, x, y, z.as_desc(dst))
+        scaled_product(ctx, a.dtype, p.alpha, x, y, z.as_desc(dst))
 
 
-def scaled_product(ctx: OpContext, alpha: float, x: Mem, y: Mem, z: Mem) -> None:
+def scaled_product(ctx: OpContext, dtype: DType, alpha: float, x: Mem, y: Mem, z: Mem) -> None:
     """z = alpha times the products of x and y."""
+    if is_blocked(dtype):
+        multiply(ctx, dtype, x, y, z, alpha=alpha)
+        return
     ops, more = factor(ctx, alpha, z.desc.ndims, 1)
     prim = ctx.primitive(("product", x.desc.id, y.desc.id, z.desc.id, bool(ops)), lambda:
                          make_primitive(Kind.MATMUL, src=x.desc, weights=y.desc, dst=z.desc,

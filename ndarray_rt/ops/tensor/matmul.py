@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._array.layout import AnyArray, get_default, need_float32
+from ..._array.layout import AnyArray, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
@@ -24,12 +24,14 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
+from ..blocked_gemm import UNBOUNDED, is_blocked, multiply, need_product
 from ..fused.params import PostOpParams, with_post_ops
-from ..fused.post_ops import apply_chain, chain_of_params, num_operands, post_specs
+from ..fused.post_ops import apply_chain, chain_bounds, chain_of_params, num_operands, post_specs
 from ..fused.run import choose, run
 from ..products import product
 from ..terms import product_gradient
 from .numeric import convert, is_integer, wide
+from .places import can_add
 
 
 class Heads(NamedTuple):
@@ -130,7 +132,7 @@ def compute_dot(ctx: OpContext, p: DotParams, ins: list[AnyArray],
 def refuses_dot(p: DotParams, ins: list[NDArray]) -> str | None:
     if len(ins) > 2 and not ins[0].ndim == ins[1].ndim == 2:
         return "operands of a result that is no matrix"
-    return need_float32(*ins)
+    return need_product(chain_of_params(p), *ins)
 
 
 def _seen_as(array: NDArray, rows: int, columns: int, turned: bool, batch: Shape = ()) -> MemDesc:
@@ -152,6 +154,13 @@ def _multiply(ctx: OpContext, a: NDArray, a_seen: MemDesc, b: NDArray, b_seen: M
     if not out.requested:
         return
     own = default_desc(a.dtype, out.shape)
+    if is_blocked(a.dtype):
+        can_add(out)
+        x, y = get_default(a, ctx.stream), get_default(b, ctx.stream)
+        with out.open(own, ctx.stream) as made:
+            multiply(ctx, a.dtype, x.as_desc(a_seen), y.as_desc(b_seen), made.as_desc(y_seen),
+                     bounds=chain_bounds(chain) or UNBOUNDED)
+        return
 
     def build(in_place: bool) -> Primitive:
         return make_primitive(Kind.MATMUL, src=a_seen, weights=b_seen, dst=y_seen,
@@ -201,7 +210,7 @@ def compute_dot_backward(ctx: OpContext, p: DotParams, ins: list[AnyArray],
 
 
 def refuses_dot_backward(p: DotParams, ins: list[NDArray]) -> str | None:
-    return need_float32(*ins)
+    return need_product((), *ins)
 
 
 def compute_ex_dot_backward(ctx: OpContext, p: DotParams, ins: list[NDArray],
@@ -322,7 +331,7 @@ def _batch_seen(heads: int, array: NDArray, split: bool, turned: bool) -> MemDes
 def refuses_batch(p: DotParams, ins: list[NDArray]) -> str | None:
     if len(ins) > 2 and ins[0].ndim > 3:
         return "operands of products over several leading axes"
-    return need_float32(*ins)
+    return need_product(chain_of_params(p), *ins)
 
 
 def compute_ex_batch(ctx: OpContext, p: DotParams, ins: list[NDArray],

@@ -92,3 +92,40 @@ def packed_gemm(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
     groups (1: as it is)."""
     return KernelCall(lib.NDRT_KERNEL_PACKED_GEMM, (out, data, weights, bias, added), (rows,
                       features, columns, width, groups, shuffled), (low, high))
+
+
+def blocked_gemm(*, out: Mem, a: Mem, b: Mem, scratch: Mem, bias: Mem | None = None,
+                 added: Mem | None = None, products: Sequence[int], rows: int, depth: int,
+                 columns: int, a_steps: Sequence[int], b_steps: Sequence[int],
+                 out_steps: Sequence[int], kind: int, slots: int, alpha: float, beta: float,
+                 low: float, high: float) -> KernelCall:
+    """alpha times the products of a and b, plus bias of each column, plus beta times `added`,
+    within bounds. Steps are elements between products in both directions, rows and columns; columns
+    of the result are neighbours, and `added` lies as it does. scratch has ndrt_blocked_scratch
+    numbers for `slots` threads."""
+    assert len(products) == 2
+    assert len(a_steps) == 4
+    assert len(b_steps) == 4
+    assert len(out_steps) == 3
+    return KernelCall(lib.NDRT_KERNEL_BLOCKED_GEMM, (out, a, b, scratch, bias, added), (*products,
+                      rows, depth, columns, *a_steps, *b_steps, *out_steps, kind, slots), (alpha,
+                      beta, low, high))
+
+
+def blocked_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem | None = None,
+                    images: int, groups: int, channels: int, filters: int, size: Sequence[int],
+                    window: Sequence[int], stride: Sequence[int], dilate: Sequence[int],
+                    pad: Sequence[int], out_size: Sequence[int], kind: int, slots: int, low: float,
+                    high: float) -> KernelCall:
+    """Windows over images (images, groups, channels, size) plus bias of each filter, within bounds:
+    out (images, groups, filters, out_size), weights (groups, filters, channels, window). scratch as
+    of blocked_gemm for these filters, numbers of a window and places of an image."""
+    assert len(size) == 2
+    assert len(window) == 2
+    assert len(stride) == 2
+    assert len(dilate) == 2
+    assert len(pad) == 2
+    assert len(out_size) == 2
+    return KernelCall(lib.NDRT_KERNEL_BLOCKED_WINDOWS, (out, data, weights, scratch, bias), (images,
+                      groups, channels, filters, *size, *window, *stride, *dilate, *pad, *out_size,
+                      kind, slots), (low, high))
