@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..context import cpu
-from ..dtypes import DType, find_dtype
+from ..dtypes import DType, dtype_name, find_dtype
 from ..errors import ModelFormatError, ParameterError, TypeMismatch
 from ..io.foreign import over_numpy
 from ..nd import NDArray, load, save, save_npz, save_safetensors
@@ -71,7 +71,8 @@ def run(given: argparse.Namespace) -> int:
                                                                                  "nbytes"))
     if given.json:
         show_json({"written": given.target, "arrays": {
-            name: {"shape": list(x.shape), "dtype": str(x.dtype)} for name, x in found.items()}})
+            name: {"shape": list(x.shape), "dtype": dtype_name(x.dtype)}
+            for name, x in found.items()}})
     else:
         print(f"written: {given.target}: {len(found)} arrays, {numbers:,} numbers "
               f"({size_text(nbytes)})")

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ..dtypes import dtype_name
 from ..errors import ParameterError
 from ..symbol.atomic_file import write_atomic
 from .inputs import add_input_arguments, inputs_of, named
@@ -38,7 +39,7 @@ def run(given: argparse.Namespace) -> int:
     if given.output is not None:
         write_outputs(given.output, made)
     if given.json:
-        show_json({"outputs": [{"name": name, "shape": list(x.shape), "dtype": str(x.dtype),
+        show_json({"outputs": [{"name": name, "shape": list(x.shape), "dtype": dtype_name(x.dtype),
                                 **({"values": x.tolist()} if given.output is None else {})}
                                for name, x in made.items()], "written": given.output})
     else:

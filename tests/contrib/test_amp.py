@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -321,3 +323,26 @@ def test_a_loss_that_is_no_array_is_refused(loss: Any) -> None:
     with (pytest.raises(TypeMismatch, match="scale_loss: a loss is of"),
           amp.scale_loss(loss, trainer)):
         pass
+
+
+def test_needs_no_other_package() -> None:
+    program = """
+import sys
+sys.modules["ml_dtypes"] = None
+import numpy as np
+import ndarray_rt as mx
+from ndarray_rt.contrib import amp
+bfloat16 = np.dtype([("bfloat16", np.uint16)])
+net = mx.sym.FullyConnected(mx.sym.sin(mx.sym.Variable("data")), num_hidden=4)
+low = amp.convert_symbol(net, "bfloat16", ["FullyConnected"], ["sin"])
+low = mx.sym.load_json(low.tojson(remove_amp_cast=False))
+assert '"dtype": "bfloat16"' in low.tojson(remove_amp_cast=False)
+executor = low.simple_bind(mx.cpu(), data=(2, 3), grad_req="null")
+assert executor.forward()[0].dtype == np.float32
+amp.init("bfloat16")
+made = mx.nd.FullyConnected(mx.nd.ones((2, 3)), mx.nd.ones((4, 3)), num_hidden=4, no_bias=True)
+assert made.dtype == bfloat16
+layer = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4)
+assert layer.simple_bind(mx.cpu(), x=(2, 3), grad_req="null").forward()[0].dtype == bfloat16
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import nd, sym
-from ...dtypes import FLOAT32, DType, find_dtype
+from ...dtypes import FLOAT32, DType, dtype_name, find_dtype
 from ...op.registry import REGISTRY
 from ...op.signatures import public_name
 from ...symbol.compose import mutated_inputs
@@ -157,5 +157,5 @@ class NodeCasting:
             return
         written = mutated_inputs(node.op, node.params)
         node.inputs = [entry if at in written or (at < len(stays) and stays[at])
-                       else sym.amp_cast(Symbol([entry]), dtype=str(dtype)).entries[0]
+                       else sym.amp_cast(Symbol([entry]), dtype=dtype_name(dtype)).entries[0]
                        for at, entry in enumerate(node.inputs)]

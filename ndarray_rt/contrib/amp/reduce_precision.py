@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from ...dtypes import FLOAT32, TYPE_FLAGS, DType, find_dtype
+from ...dtypes import FLOAT32, TYPE_FLAGS, DType, dtype_name, find_dtype
 from ...errors import TypeMismatch
 from ...op.infer import run_infer_type
 from ...op.registry import OpDef, find
@@ -130,8 +130,9 @@ class _Reduction:
     def _cast(self, entry: Entry, dtype: DType) -> Entry:
         known = self._in_float32 if dtype == FLOAT32 else self._in_low
         if entry not in known:
-            known[entry] = Entry(_node("amp_cast", f"{output_name(entry)}_amp_cast_{dtype}",
-                                       {"dtype": str(dtype)}, [self._same(entry)]), 0)
+            name = dtype_name(dtype)
+            known[entry] = Entry(_node("amp_cast", f"{output_name(entry)}_amp_cast_{name}",
+                                       {"dtype": name}, [self._same(entry)]), 0)
         return known[entry]
 
     def _multicast(self, entries: Sequence[Entry]) -> list[Entry]:

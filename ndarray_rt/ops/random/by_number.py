@@ -11,7 +11,7 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...dtypes import FLOAT32, DType, find_dtype, greatest
+from ...dtypes import FLOAT32, DType, dtype_name, find_dtype, greatest
 from ...errors import ParameterError, ShapeError, TypeMismatch
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types, same_shape
@@ -140,7 +140,7 @@ def drawn_type(given: str | None, out: DType | None) -> DType:
     """The dtype of what is drawn: what is known of it, else float32."""
     found = merge_types([out, None if given is None else find_dtype(given)]) or FLOAT32
     if found.name not in FLOATS:
-        raise TypeMismatch(f"dtype {found} is none of {', '.join(FLOATS)}")
+        raise TypeMismatch(f"dtype {dtype_name(found)} is none of {', '.join(FLOATS)}")
     return found
 
 
