@@ -63,13 +63,15 @@ BYTE_KERNELS: tuple[Kernel, ...] = (
            "out_scale", "Weights, times a factor of each row, as int8, and the bias in the steps "
            "of the sums, whole numbers of kind S32 or F32: with a scale of each row, such that the "
            "bias keeps away from the ends of int32, or with one. `scale` brings sums to floats "
-           "times `out_scale`; from `low` to `high` is the range of the weights. uint8 data is "
+           "times `out_scale`; `low` and `high` are what -2^31 and 2^31 stand for. uint8 data is "
            "refused with `from_zero` if its range begins below 0."),
     Kernel("dense_scales", "byte_layers",
-           ">ratio >factor >scale data_low data_high weight_low weight_high bias_low? bias_high?",
+           ">ratio >factor >scale data_low data_high weight_low weight_high bias_low? bias_high? "
+           ">range?",
            "is_signed:flag", "out_scale",
            "Of int8 weights and bias: what both are multiplied by so that the bias is in the steps "
-           "of the sums and keeps away from the ends of int32, and `scale` as of round_layer."),
+           "of the sums and keeps away from the ends of int32; `scale` as of round_layer, "
+           "and in `range` what -2^31 and 2^31 stand for."),
     Kernel("round_away", "byte_layers", ">out:any data:any factor", "n kind:int",
            doc="int8 times the factor, to the nearest whole number, halves away from 0, as kind "
            "S8, S32, or F32 of such an int32."),

@@ -20,7 +20,6 @@ from ..ops.quantization.ranges import (
     BYTES,
     floats_type,
     need_dtype,
-    product_range,
     value_of,
     zero_gradients,
 )
@@ -110,8 +109,8 @@ def compute(ctx: OpContext, p: FusedConvParams, ins: list[AnyArray],
         elif name in ACTIVATIONS:
             steps = steps.followed(node)
     if ranges is None:
-        ranges = product_range(data.dtype, [given["data_min"], given["data_max"],
-                                            *extent(float_layer(p, given)[0])])
+        ranges = whole.ends(data.dtype, [given["data_min"], given["data_max"],
+                                         *extent(float_layer(p, given)[0])])
     layers.finish(steps, outs, *ranges)
 
 

@@ -20,7 +20,6 @@ from ..ops.quantization.ranges import (
     BYTES,
     floats_type,
     need_dtype,
-    product_range,
     value_of,
     zero_gradients,
 )
@@ -110,8 +109,8 @@ def compute(ctx: OpContext, p: FusedDenseParams, ins: list[AnyArray],
         outs[0].write(steps.y)
         return
     if ranges is None:
-        ranges = product_range(data.dtype, [given["min_data"], given["max_data"],
-                                            *weight_range(given)])
+        ranges = whole.ends(data.dtype, [given["min_data"], given["max_data"],
+                                         *weight_range(given)])
     layers.finish(steps, outs, *ranges)
 
 

@@ -202,3 +202,66 @@ def test_errors_name_the_users_layer() -> None:
             with pytest.raises(ParameterError, match=r'^_sg_mkldnn_conv "\w* \(layers a, '
                                                      r'activation\d+\)": .*expected one from 0'):
                 executor.forward(data=data)
+
+
+def both_ways(made: tuple[Any, dict[str, Any]], x: Any) -> list[Any]:
+    """The output natively, and by NumPy node by node."""
+    symbol, params = made
+    known = {name: value for name, value in params.items() if name in symbol.list_arguments()}
+    found = []
+    for is_native in (True, False):
+        with config.override(NDRT_ONEDNN=is_native):
+            found.append(bound(symbol, {**known, "data": mx.nd.array(x)},
+                               {}).forward()[0].asnumpy())
+    return found
+
+
+@pytest.mark.parametrize("unit", [0.0, 1e-45, 1e-40, 1e-38, 1e-37])
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_data_that_are_as_good_as_0_give_the_bias(unit: float, options: str, is_dense: bool,
+                                                  ) -> None:
+    """No step of such a range is a float: 1e-7 came out of 0, and NaN of a bias of 1e-37."""
+    layer = mx.sym.FullyConnected(DATA, num_hidden=7, name="a") if is_dense else conv(DATA, "a")
+    data = (PICTURES / np.abs(PICTURES).max() * unit).astype("f4")
+    for bias in (1.0, 1e-37, 0.0):
+        args = parameters(layer)[0]
+        args["a_bias"] = mx.nd.full(args["a_bias"].shape, bias)
+        made = quantization.quantize_model_mkldnn(
+            layer, args, {}, label_names=None, quantize_mode="smart",
+            calib_data=mx.io.NDArrayIter(data, batch_size=2), **OPTIONS[options])[:2]
+        for got in both_ways(made, data):
+            np.testing.assert_allclose(got, bias, rtol=0.01, atol=1e-36)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("bias", [1e-3, 1.0, -30.0, 1e6])
+@pytest.mark.parametrize("granularity", ["tensor-wise", "channel-wise"])
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_a_bias_that_int32_does_not_hold(unit: float, bias: float, granularity: str,
+                                         is_dense: bool) -> None:
+    """Without calibration the sums are int32: in steps of small data a large bias is beyond."""
+    layer = mx.sym.FullyConnected(DATA, num_hidden=7, name="a") if is_dense else conv(DATA, "a")
+    args = parameters(layer)[0]
+    args["a_bias"] *= bias
+    data = PICTURES * np.float32(unit)
+    want = bound(layer, {**args, "data": mx.nd.array(data)}, {}).forward()[0].asnumpy()
+    made = quantization.quantize_model_mkldnn(
+        layer, args, {}, label_names=None, quantize_mode="smart", calib_mode="none",
+        quantize_granularity=granularity)[:2]
+    for got in both_ways(made, data):
+        assert np.linalg.norm(got - want) < 0.03 * np.linalg.norm(want)
+
+
+def test_weights_as_good_as_0() -> None:
+    layer = mx.sym.FullyConnected(DATA, num_hidden=7, name="a")
+    for unit in (0.0, 1e-40, 1e-38):
+        args = parameters(layer)[0]
+        args["a_weight"] *= np.float32(unit)
+        for options in OPTIONS.values():
+            made = quantization.quantize_model_mkldnn(
+                layer, args, {}, label_names=None, quantize_mode="smart",
+                calib_data=mx.io.NDArrayIter(PICTURES, batch_size=2), **options)[:2]
+            for got in both_ways(made, PICTURES):
+                want = np.broadcast_to(args["a_bias"].asnumpy(), got.shape)
+                assert np.linalg.norm(got - want) < 0.03 * np.linalg.norm(want)

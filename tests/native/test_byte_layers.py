@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ndarray_rt.native import lib
 from ndarray_rt.ops.quantization import whole_layers
 from tests.native.helpers import DTYPES, kernel
 
+SMALL = 1e-37  # no float says how many steps of it 1 has
 NUMBERS = st.sampled_from((0.0, -1e-30, 1e-9, 0.5, -0.7, 1.0, 3e5, np.inf, np.nan, -1e30))
 F = np.float32
 
@@ -29,7 +31,7 @@ def some(rng: Any, *shape: int) -> Any:
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 40), st.booleans(), st.booleans(), st.booleans(),
        st.booleans(), st.sampled_from(("int8", "uint8")), NUMBERS, NUMBERS,
-       st.sampled_from((0.0, 1e-9, 2.5, 1e9)), st.integers(0, 3), st.integers(0, 9))
+       st.sampled_from((0.0, SMALL, 1e-9, 2.5, 1e9)), st.integers(0, 3), st.integers(0, 9))
 def test_layers_are_rounded_as_numpy_does(
         rows: int, width: int, with_bias: bool, with_norm: bool, by_rows: bool, flat: bool,
         dtype: str, weight_end: float, bias_end: float, high: float, nthreads: int, seed: int,
@@ -55,34 +57,48 @@ def test_layers_are_rounded_as_numpy_does(
     given_bias = shifts if with_norm else bias
     made_bias = None if given_bias is None else np.zeros(rows, kind)
     scale = np.zeros(rows, "f4") if by_rows else None
-    extent = [None, None] if by_rows else [np.zeros(1, "f4"), np.zeros(1, "f4")]
-    kernel(lib.NDRT_KERNEL_ROUND_LAYER,
-           (rows, width, dtype == "int8", 1, by_rows, DTYPES[np.dtype(kind)]),
-           [made, made_bias, scale, *extent, weight, factors, given_bias, *ends], (0.75,), nthreads)
+    told: list[Any] = [None, None] if by_rows else [np.zeros(1, "f4"), np.zeros(1, "f4")]
+    extent = whole_layers.extent(want_weight)
+    refused = not by_rows and np.isnan(extent[1])
+    with (pytest.raises(ParameterError, match="an end of a range is nan") if refused
+          else nullcontext()):
+        kernel(lib.NDRT_KERNEL_ROUND_LAYER,
+               (rows, width, dtype == "int8", 1, by_rows, DTYPES[np.dtype(kind)]),
+               [made, made_bias, scale, *told, weight, factors, given_bias, *ends], (0.75,),
+               nthreads)
+    if refused:
+        return
     np.testing.assert_array_equal(made, want.weight)
     if want.bias is not None:
         np.testing.assert_array_equal(made_bias, want.bias.astype(kind))
-    if by_rows:
-        np.testing.assert_array_equal(scale, want.factors(data_scale, F(0.75)))
-    else:
-        np.testing.assert_array_equal(extent, whole_layers.extent(want_weight))
+    if scale is not None:
+        np.testing.assert_allclose(scale, want.factors(data_scale, F(0.75)), rtol=0, atol=1e-37)
+    elif high != SMALL:  # steps of that have no full precision, which native code may take as 0
+        np.testing.assert_allclose(
+            told, np.reshape(want.ends(np.dtype(dtype), [*ends, *extent]), (2, 1)), rtol=0,
+            atol=1e-30)
 
 
-@pytest.mark.parametrize("weight_high", [0.0, 1e-9, 0.5])
-@pytest.mark.parametrize("bias_high", [None, 0.0, 1e-9, 0.7, 1e6])
+@pytest.mark.parametrize("data_high", [0.0, 1e-38, 1e-6, 2.0])
+@pytest.mark.parametrize("weight_high", [0.0, 1e-40, 1e-9, 0.5])
+@pytest.mark.parametrize("bias_high", [None, 0.0, 1e-40, 1e-9, 0.7, 1e6])
 @pytest.mark.parametrize("kind", ["f4", "i4"])
-def test_int8_layers_are_scaled_as_numpy_does(weight_high: float, bias_high: float | None,
-                                              kind: str) -> None:
+def test_int8_layers_are_scaled_as_numpy_does(data_high: float, weight_high: float,
+                                              bias_high: float | None, kind: str) -> None:
     rng = np.random.default_rng(2)
     weight, bias = (rng.integers(-128, 128, shape).astype("i1") for shape in ((4, 9), (4,)))
-    ends = [np.array([-end, end], F) for end in (2.0, weight_high, bias_high or 0.0)]
+    ends = [np.array([-end, end], F) for end in (data_high, weight_high, bias_high or 0.0)]
     data_scale = whole_layers.scale_of(np.dtype("int8"), *ends[0])
     want = whole_layers.rescaled_layer(weight, (ends[1][0], ends[1][1]),
                                        None if bias_high is None else bias,
                                        (ends[2][0], ends[2][1]), data_scale)
-    ratio, factor, scale = (np.zeros(1, "f4") for _ in range(3))
-    arrays = [end[i:i + 1].copy() for end in ends[:2 if bias_high is None else 3] for i in (0, 1)]
-    kernel(lib.NDRT_KERNEL_DENSE_SCALES, (1,), [ratio, factor, scale, *arrays], (0.75,))
+    ratio, factor, scale, told = (np.zeros(count, "f4") for count in (1, 1, 1, 2))
+    arrays: list[Any] = [end[i:i + 1].copy() for end in ends for i in (0, 1)]
+    given_arrays = arrays if bias_high is not None else [*arrays[:4], None, None]
+    kernel(lib.NDRT_KERNEL_DENSE_SCALES, (1,), [ratio, factor, scale, *given_arrays, told],
+           (0.75,))
+    # native code may take as 0 what has no full precision
+    np.testing.assert_allclose(told, want.ends(np.dtype("int8"), arrays[:4]), rtol=0, atol=1e-32)
     made, made_bias = np.zeros((4, 9), "i1"), np.zeros(4, kind)
     kernel(lib.NDRT_KERNEL_ROUND_AWAY, (36, lib.NDRT_S8), [made, weight, ratio])
     np.testing.assert_array_equal(made, want.weight)

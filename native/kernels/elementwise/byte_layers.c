@@ -8,9 +8,10 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-/* What numbers of a range that is nothing but 0 are multiplied by, and the most that a bias may
- * become. */
+/* What numbers of a range that is nothing but 0, or as good as that, are multiplied by, and the
+ * most that a bias may become. */
 static const float MOST = 2147483648.0f, MOST_BIAS = 1073741824.0f;
+static const float INT32_END = 2147483648.0f;
 static const float HALF_OVER_S8 = 127.5f, HALF_OVER_U8 = 255.5f;
 
 static float widest(const float *low, const float *high) {
@@ -20,8 +21,14 @@ static float widest(const float *low, const float *high) {
 
 /* What floats of a range are multiplied by to become whole numbers. */
 static float scale_of(const float *low, const float *high, int is_signed) {
-    const float most = widest(low, high);
-    return most != 0.0f ? (is_signed ? HALF_OVER_S8 : HALF_OVER_U8) / most : MOST;
+    const float made = (is_signed ? HALF_OVER_S8 : HALF_OVER_U8) / widest(low, high);
+    return isinf(made) ? MOST : made;
+}
+
+/* What 2^31 stands for in sums of products of data and int8 weights of these ranges. */
+static float end_of_sums(float data, int is_signed, float weights) {
+    const float a = data / (is_signed ? 127.0f : 255.0f), b = weights / 127.0f;
+    return a * b * INT32_END;
 }
 
 static ndrt_status need_numbers(const char *name, const float *low, const float *high) {
@@ -87,6 +94,27 @@ static float most_of(const layer *job, int64_t row) {
     return is_nan ? NAN : most;
 }
 
+/* What weights up to `most` are multiplied by. */
+static float weight_scale(float most) {
+    const float made = HALF_OVER_S8 / most;
+    return most > 0.0f && !isinf(made) ? made : MOST;
+}
+
+/* One scale for all weights, which is smaller where int32 would not hold a bias. */
+static float whole_scale(const layer *job, float most, float data_scale) {
+    float scale = weight_scale(most), bias = 0.0f;
+    float end = end_of_sums(widest(job->data_low, job->data_high), job->is_signed, most);
+    for (int64_t r = 0; job->bias && r < job->rows; r++)
+        if (fabsf(job->bias[r]) > bias) bias = fabsf(job->bias[r]);
+    if (bias * (scale * data_scale) >= INT32_END) {
+        scale = MOST_BIAS / bias / data_scale;
+        end = INT32_END / (scale * data_scale);
+    }
+    if (job->low) *job->low = -end;
+    if (job->high) *job->high = end;
+    return scale;
+}
+
 static void round_row(const layer *job, int64_t row, float scale) {
     const float *weight = job->weight + row * job->width;
     const float factor = job->factors ? job->factors[row] : 1.0f;
@@ -105,20 +133,19 @@ static ndrt_status round_layer(kernel_call *call, int nthreads) {
                          (double)*job.data_low);
     const float data_scale = scale_of(job.data_low, job.data_high, job.is_signed);
     const float step = job.out_scale / data_scale;
-    float whole = 0.0f;
+    float whole = 0.0f, scale_of_all = MOST;
     if (!job.by_rows) {
         for (int64_t r = 0; r < job.rows; r++) {
             const float most = most_of(&job, r);
             if (most > whole || most != most) whole = most;
             if (most != most) break;
         }
-        if (job.low) *job.low = -whole;
-        if (job.high) *job.high = whole;
+        TRY(need_numbers("round layer", &whole, &whole));
+        scale_of_all = whole_scale(&job, whole, data_scale);
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads) if (nthreads > 1)
     for (int64_t r = 0; r < job.rows; r++) {
-        const float most = job.by_rows ? most_of(&job, r) : whole;
-        float scale = most > 0.0f ? HALF_OVER_S8 / most : MOST;
+        float scale = job.by_rows ? weight_scale(most_of(&job, r)) : scale_of_all;
         if (job.bias) {
             const float bias = job.bias[r];
             if (job.by_rows && bias != 0.0f) {
@@ -146,7 +173,9 @@ static ndrt_status dense_scales(kernel_call *call, int nthreads) {
     TRY(need_numbers("dense scales", job.data_low, job.data_high));
     TRY(need_numbers("dense scales", job.weight_low, job.weight_high));
     const float data_scale = scale_of(job.data_low, job.data_high, job.is_signed);
+    const float weights = widest(job.weight_low, job.weight_high);
     float scale = scale_of(job.weight_low, job.weight_high, 1), ratio = 1.0f, factor = 1.0f;
+    float end = end_of_sums(widest(job.data_low, job.data_high), job.is_signed, weights);
     if (job.bias_low) {
         TRY(need_numbers("dense scales", job.bias_low, job.bias_high));
         const float own = scale_of(job.bias_low, job.bias_high, 1);
@@ -156,11 +185,16 @@ static ndrt_status dense_scales(kernel_call *call, int nthreads) {
             factor = limit;
             ratio = factor * own / data_scale / scale;
             scale = scale * ratio;
+            end = INT32_END / (scale * data_scale);
         }
     }
     *job.ratio = ratio;
     *job.factor = factor;
     *job.scale = job.out_scale / data_scale / scale;
+    if (job.range) {
+        job.range[0] = -end;
+        job.range[1] = end;
+    }
     return NDRT_OK;
 }
 

@@ -13,6 +13,13 @@ static float widest(const float *low, const float *high) {
     return a > b ? a : b;
 }
 
+/* What numbers up to `top` are multiplied by to come to `most`; 0 where they are nothing but 0, or
+ * so small that no float is large enough. */
+static float factor_of(float most, float top) {
+    const float made = most / top;
+    return isinf(made) ? 0.0f : made;
+}
+
 /* NaN says nothing of what numbers stand for. `ends` are those of a call, in pairs. */
 static ndrt_status need_numbers(const char *name, const float *const *ends, int count) {
     for (int i = 0; i < count; i++)
@@ -82,7 +89,7 @@ static ndrt_status quantize_range(kernel_call *call) {
     if (!isfinite(top))
         return ndrt_fail(NDRT_VALUE, "data has a range from %g to %g, expected finite numbers",
                          (double)low, (double)high);
-    *job.scale = job.most / top;
+    *job.scale = factor_of(job.most, top);
     *job.low = job.is_signed ? -top : low;
     *job.high = job.is_signed ? top : high;
     return NDRT_OK;
@@ -100,7 +107,7 @@ static ndrt_status requantize_range(kernel_call *call) {
     TRY(need_numbers("requantize range", (const float *[]){job.data_low, job.data_high}, 2));
     const float step = widest(job.data_low, job.data_high) / INT32_END;
     const float wanted = job.least ? widest(job.least, job.greatest) * step : job.wanted;
-    *job.scale = step * (job.most / wanted);
+    *job.scale = step * factor_of(job.most, wanted);
     *job.low = job.is_signed ? -wanted : 0.0f;
     *job.high = wanted;
     return NDRT_OK;
@@ -118,7 +125,8 @@ static ndrt_status rescale(kernel_call *call) {
     const ndrt_rescale_args job = ndrt_read_rescale(call);
     const float own = job.data_most / widest(job.data_low, job.data_high);
     const float wanted = job.most / widest(job.low, job.high);
-    *job.scale = own == wanted && job.data_most == job.most ? 1.0f : wanted / own;
+    const int is_same = own == wanted && job.data_most == job.most;
+    *job.scale = is_same ? 1.0f : isinf(own) ? 0.0f : wanted / own;
     return NDRT_OK;
 }
 
@@ -129,12 +137,12 @@ static ndrt_status sum_scales(kernel_call *call) {
     const float left = widest(job.left_low, job.left_high);
     const float right = widest(job.right_low, job.right_high), both = left + right;
     if (job.is_calibrated) {
-        const float scale = job.most / widest(&job.calibrated_low, &job.calibrated_high);
+        const float scale = factor_of(job.most, widest(&job.calibrated_low, &job.calibrated_high));
         *job.left_scale = scale / (job.left_most / left);
         *job.right_scale = scale / (job.right_most / right);
     } else {
-        *job.left_scale = left * job.most / (both * job.left_most);
-        *job.right_scale = right * job.most / (both * job.right_most);
+        *job.left_scale = both == 0.0f ? 0.0f : left * job.most / (both * job.left_most);
+        *job.right_scale = both == 0.0f ? 0.0f : right * job.most / (both * job.right_most);
     }
     *job.low = job.is_calibrated ? job.calibrated_low : -both;
     *job.high = job.is_calibrated ? job.calibrated_high : both;
@@ -147,7 +155,12 @@ static ndrt_status norm_factors(kernel_call *call) {
     const ndrt_norm_factors_args job = ndrt_read_norm_factors(call);
     TRY(need_numbers("norm factors", (const float *[]){job.data_low, job.data_high}, 2));
     const float given = widest(job.data_low, job.data_high), last = sqrtf(1.0f + job.epsilon);
+    const int is_nothing = factor_of(HALF_OVER_S8, job.wanted) == 0.0f;
     for (int64_t c = 0; c < job.n; c++) {
+        if (is_nothing) {
+            job.factors[c] = job.shifts[c] = 0.0f;
+            continue;
+        }
         const float inverse = (float)(1.0 / (double)sqrtf(job.var[c] + job.epsilon));
         const float shift = job.beta[c] - job.mean[c] * job.gamma[c] * inverse;
         job.factors[c] = job.gamma[c] * inverse * given / job.wanted / last;

@@ -316,8 +316,8 @@ static inline ndrt_layer_factors_args ndrt_read_layer_factors(const ndrt_kernel_
 
 /* Weights, times a factor of each row, as int8, and the bias in the steps of the sums, whole
  * numbers of kind S32 or F32: with a scale of each row, such that the bias keeps away from the ends
- * of int32, or with one. `scale` brings sums to floats times `out_scale`; from `low` to `high` is
- * the range of the weights. uint8 data is refused with `from_zero` if its range begins below 0. */
+ * of int32, or with one. `scale` brings sums to floats times `out_scale`; `low` and `high` are what
+ * -2^31 and 2^31 stand for. uint8 data is refused with `from_zero` if its range begins below 0. */
 typedef struct {
     void *weight_out; void *bias_out; float *scale; float *low; float *high; const float *weight;
     const float *factors; const float *bias; const float *data_low; const float *data_high;
@@ -338,11 +338,12 @@ static inline ndrt_round_layer_args ndrt_read_round_layer(const ndrt_kernel_call
 }
 
 /* Of int8 weights and bias: what both are multiplied by so that the bias is in the steps of the
- * sums and keeps away from the ends of int32, and `scale` as of round_layer. */
+ * sums and keeps away from the ends of int32; `scale` as of round_layer, and in `range` what -2^31
+ * and 2^31 stand for. */
 typedef struct {
     float *ratio; float *factor; float *scale; const float *data_low; const float *data_high;
     const float *weight_low; const float *weight_high; const float *bias_low;
-    const float *bias_high; int is_signed; float out_scale;
+    const float *bias_high; float *range; int is_signed; float out_scale;
 } ndrt_dense_scales_args;
 static inline ndrt_dense_scales_args ndrt_read_dense_scales(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
@@ -350,7 +351,8 @@ static inline ndrt_dense_scales_args ndrt_read_dense_scales(const ndrt_kernel_ca
         .ratio = call->data[0], .factor = call->data[1], .scale = call->data[2],
         .data_low = call->data[3], .data_high = call->data[4], .weight_low = call->data[5],
         .weight_high = call->data[6], .bias_low = call->data[7], .bias_high = call->data[8],
-        .is_signed = ndrt_int_of(call->counts[0]), .out_scale = (float)numbers[0],
+        .range = call->data[9], .is_signed = ndrt_int_of(call->counts[0]),
+        .out_scale = (float)numbers[0],
     };
 }
 

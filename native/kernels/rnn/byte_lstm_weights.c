@@ -14,7 +14,10 @@ enum { GATES = NDRT_LSTM_GATES };
 
 /* What weights of a row are multiplied by, of whose numbers this is the greatest; NaN says
  * nothing. */
-static float scale_of(float most) { return most > 0.0f ? 127.0f / most : 1.0f; }
+static float scale_of(float most) {
+    const float made = 127.0f / most;
+    return most > 0.0f && !isinf(made) ? made : 1.0f;
+}
 
 static void row_most(kernel_call *call) {
     const ndrt_row_most_args job = ndrt_read_row_most(call);

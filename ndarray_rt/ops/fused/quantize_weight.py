@@ -12,7 +12,7 @@ from ...op.params import NoParams
 from ...op.registry import OpDef, register
 from ..quantization import native
 from ..quantization.quantize import OUTPUTS, RANGE, extent, infer_shape
-from ..quantization.ranges import WHOLE, floats_type, need_dtype, one, ratio, scaled, widest
+from ..quantization.ranges import WHOLE, factor_of, floats_type, need_dtype, one, scaled, widest
 
 
 def infer_type(p: NoParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
@@ -22,7 +22,7 @@ def infer_type(p: NoParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, Ty
 
 def compute(ctx: OpContext, p: NoParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
     most = widest(*extent(ins[0]))
-    outs[0].write(scaled(ins[0], ratio(WHOLE[INT8], most), INT8))
+    outs[0].write(scaled(ins[0], factor_of(WHOLE[INT8], most), INT8))
     outs[1].write(one(-most))
     outs[2].write(one(most))
 

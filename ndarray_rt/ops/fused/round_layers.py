@@ -24,15 +24,13 @@ from ...storage.desc import default_desc
 from ...storage.kernels import elementwise as kernels
 from ...storage.stream import Mem
 from ..quantization import native
-from ..quantization.native import KINDS
+from ..quantization.native import END, KINDS
 from ..quantization.native import number as room
 from ..quantization.ranges import (
-    WHOLE,
     ends_shape,
     floats_type,
     need_dtype,
     one,
-    product_range,
     value_of,
 )
 from ..quantization.whole_layers import (
@@ -43,6 +41,7 @@ from ..quantization.whole_layers import (
     scale_of,
     whole_layer,
 )
+from ..tensor.pointwise import shifted
 from .part_of_layer import PartParams
 
 NORM = ("gamma", "beta", "mean", "var")
@@ -144,7 +143,7 @@ def compute(ctx: OpContext, p: RoundLayerParams, ins: list[AnyArray],
         weight, bias = folded(weight, bias, p, *ins[-4:])
     data_scale = scale_of(p.data_dtype, low, high)
     whole = whole_layer(weight, bias, data_scale, p.out_scale is not None)
-    ends = product_range(p.data_dtype, [*ins[:2], *extent(weight)])
+    ends = whole.ends(p.data_dtype, [*ins[:2], *extent(weight)])
     write(p, whole, data_scale, ends, outs)
 
 
@@ -161,26 +160,16 @@ def compute_ex(ctx: OpContext, p: RoundLayerParams, ins: list[NDArray], outs: li
             mean=mean, var=var, bias=bias, n=rows, epsilon=p.eps))
         bias = shifts
     is_scaled = p.out_scale is not None
-    ends = None if is_scaled else (room(ctx), room(ctx))
     made = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
     ctx.kernel(kernels.round_layer(
         weight_out=made[0], bias_out=made[1] if p.has_bias else None,
-        scale=made[-1] if is_scaled else None, low=ends and ends[0], high=ends and ends[1],
+        scale=made[-1] if is_scaled else None, low=None if is_scaled else made[-2],
+        high=None if is_scaled else made[-1],
         weight=weight, factors=factors, bias=bias, data_low=low, data_high=high, rows=rows,
         width=prod(ins[2].shape[1:]), is_signed=is_signed, from_zero=p.from_zero,
         by_rows=is_scaled, kind=lib.NDRT_F32 if is_scaled else lib.NDRT_S32,
         out_scale=p.out_scale or 0.0))
-    if ends is not None:
-        write_range(ctx, p, (low, high, *ends), made)
     native.put_all(ctx, made, outs)
-
-
-def write_range(ctx: OpContext, p: RoundParams, ends: tuple[Mem, ...], made: list[Mem]) -> None:
-    """What the ends of int32 stand for; `ends` are those of data and of the weights."""
-    ctx.kernel(kernels.product_range(
-        low=made[-2], high=made[-1], data_low=ends[0], data_high=ends[1], weight_low=ends[2],
-        weight_high=ends[3], data_most=float(WHOLE[p.data_dtype]),
-        weight_most=float(WHOLE[INT8])))
 
 
 # ---- weights of int8 ----------------------------------------------------------------------------
@@ -222,30 +211,30 @@ def compute_dense(ctx: OpContext, p: RoundParams, ins: list[AnyArray],
     data_scale = scale_of(p.data_dtype, *ends("data"))
     whole = rescaled_layer(given["weight"], ends("weight"), given.get("bias"),
                            ends("bias") if p.has_bias else None, data_scale)
-    write(p, whole, data_scale, product_range(p.data_dtype, [*ins[:2], *ins[3:5]]), outs)
+    write(p, whole, data_scale, whole.ends(p.data_dtype, [*ins[:2], *ins[3:5]]), outs)
 
 
 def compute_ex_dense(ctx: OpContext, p: RoundParams, ins: list[NDArray], outs: list[Output],
                      ) -> None:
     given: dict[str, Mem] = {name: get_default(array, ctx.stream)
                              for name, array in zip(dense_names(p), ins, strict=True)}
-    ratio, factor, scale = room(ctx), room(ctx), room(ctx)
+    ratio, factor = room(ctx), room(ctx)
+    is_scaled = p.out_scale is not None
+    made = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
+    ends = None if is_scaled else ctx.stream.scratch(default_desc(FLOAT32, (2,)))
+    if ends is not None:
+        made[-2:] = [shifted(ends, i, END) for i in range(2)]
     ctx.kernel(kernels.dense_scales(
-        ratio=ratio, factor=factor, scale=scale, data_low=given["min_data"],
+        ratio=ratio, factor=factor, scale=made[-1] if is_scaled else room(ctx), range=ends,
+        data_low=given["min_data"],
         data_high=given["max_data"], weight_low=given["min_weight"],
         weight_high=given["max_weight"], bias_low=given.get("min_bias"),
         bias_high=given.get("max_bias"), is_signed=p.data_dtype == INT8,
         out_scale=p.out_scale or 0.0))
-    made = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
     parts = [("weight", ratio), *([("bias", factor)] if p.has_bias else [])]
     for mem, out, (name, times) in zip(made, outs, parts, strict=False):
         ctx.kernel(kernels.round_away(out=mem, data=given[name], factor=times,
                                       n=prod(out.shape), kind=KINDS[out.array.dtype]))
-    if p.out_scale is None:
-        write_range(ctx, p, (given["min_data"], given["max_data"], given["min_weight"],
-                             given["max_weight"]), made)
-    else:
-        made[-1] = scale
     native.put_all(ctx, made, outs)
 
 

@@ -19,6 +19,7 @@ from .ranges import (
     BYTES,
     HALF_OVER,
     ends_shape,
+    factor_of,
     floats_type,
     need_dtype,
     one,
@@ -51,6 +52,8 @@ def affine(p: BatchNormParams, ins: list[AnyArray], low: np.float32, high: np.fl
     """Factor and summand of each channel, between int8 numbers of both ranges."""
     gamma, beta, mean, var = (array.astype(FLOAT32) for array in ins[1:5])
     given, wanted = widest(*map(value_of, ins[5:])), widest(low, high)
+    if not factor_of(HALF_OVER[INT8], wanted):
+        return np.zeros_like(gamma), np.zeros_like(gamma)
     with np.errstate(all="ignore"):
         deviation = np.sqrt(var + np.float32(p.eps)).astype(np.float64)
         inverse = (1 / deviation).astype(FLOAT32)

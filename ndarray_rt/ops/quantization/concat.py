@@ -63,7 +63,9 @@ def compute(ctx: OpContext, p: ConcatParams, ins: list[AnyArray],
     for i, x in enumerate(ins[:p.num_args]):
         own = scale_of(x.dtype, ends[2 * i], ends[2 * i + 1])
         same = own == wanted and x.dtype == dtype
-        parts.append(x if same else scaled(x, ratio(wanted, own), dtype))
+        # numbers that count as 0 among others of another dtype
+        scale = np.float32(0) if np.isinf(own) else ratio(wanted, own)
+        parts.append(x if same else scaled(x, scale, dtype))
     outs[0].write(np.concatenate(parts, axis=p.dim))
     outs[1].write(one(low))
     outs[2].write(one(high))

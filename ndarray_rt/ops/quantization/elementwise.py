@@ -20,6 +20,7 @@ from .ranges import (
     HALF_OVER,
     WHOLE,
     ends_shape,
+    factor_of,
     floats_type,
     need_dtype,
     one,
@@ -88,11 +89,13 @@ def summed(p: SumParams, ins: list[AnyArray], dtype: DType,
     parts = []
     for i, x in enumerate(ins[:2]):
         low, high = ends[2 * i:2 * i + 2]
-        if p.calibrated is None:
+        if p.calibrated is not None:
+            scale = ratio(factor_of(most, widest(*p.calibrated)), scale_of(x.dtype, low, high))
+        elif whole:
             with np.errstate(all="ignore"):
                 scale = ratio(widest(low, high) * most, whole * HALF_OVER[x.dtype])
         else:
-            scale = ratio(ratio(most, widest(*p.calibrated)), scale_of(x.dtype, low, high))
+            scale = np.float32(0)
         with np.errstate(all="ignore"):
             parts.append(x.astype(FLOAT32) * scale)
     with np.errstate(all="ignore"):
@@ -139,7 +142,7 @@ def compute_product(ctx: OpContext, p: ProductParams, ins: list[AnyArray],
         outs[0].write(whole)
         made = product_range(INT8, ins[2:])
     else:
-        wanted = scale_of(INT8, *p.calibrated)
+        wanted = factor_of(HALF_OVER[INT8], widest(*p.calibrated))
         with np.errstate(all="ignore"):
             # cut off towards 0, as MXNet does
             cut = np.trunc(whole.astype(FLOAT32) * ratio(ratio(wanted, own[0]), own[1]))
@@ -151,7 +154,9 @@ def compute_product(ctx: OpContext, p: ProductParams, ins: list[AnyArray],
 
 def compute_ex_product(ctx: OpContext, p: ProductParams, ins: list[NDArray], outs: list[Output],
                        ) -> None:
-    wanted = np.float32(0) if p.calibrated is None else scale_of(INT8, *p.calibrated)
+    wanted = np.float32(0)
+    if p.calibrated is not None:
+        wanted = factor_of(HALF_OVER[INT8], widest(*p.calibrated))
     native.multiply(ctx, ins, outs[0], wanted)
     if p.enable_float_output:
         return

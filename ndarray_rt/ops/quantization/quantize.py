@@ -21,12 +21,12 @@ from .ranges import (
     HALF_OVER,
     WHOLE,
     ends_shape,
+    factor_of,
     floats_type,
     need_dtype,
     one,
     ratio,
     rounded,
-    scale_of,
     scaled,
     value_of,
     widest,
@@ -94,7 +94,7 @@ def compute(ctx: OpContext, p: QuantizeParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     dtype, (low, high) = find_dtype(p.out_type), finite(*map(value_of, ins[1:]))
     most = widest(low, high)
-    outs[0].write(scaled(ins[0], ratio(WHOLE[dtype], most), dtype))
+    outs[0].write(scaled(ins[0], factor_of(WHOLE[dtype], most), dtype))
     outs[1].write(one(low if dtype == UINT8 else -most))
     outs[2].write(one(high if dtype == UINT8 else most))
 
@@ -123,7 +123,7 @@ def compute_v2(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
         outs[0].write(x.astype(p.dtype))
     else:
         low, high = given or finite(*extent(x))
-        outs[0].write(scaled(x, scale_of(p.dtype, low, high), p.dtype))
+        outs[0].write(scaled(x, factor_of(HALF_OVER[p.dtype], widest(low, high)), p.dtype))
         if p.dtype == INT8:
             high = widest(low, high)
             low = np.float32(-high)
@@ -155,7 +155,7 @@ def compute_ex_v2(ctx: OpContext, p: CalibratedParams, ins: list[NDArray], outs:
         native.quantize(ctx, data, native.extent(ctx, data), HALF_OVER[p.dtype], outs)
         return
     if data.dtype == FLOAT32:
-        native.to_bytes(ctx, data, outs[0], scale_of(p.dtype, *ends))
+        native.to_bytes(ctx, data, outs[0], factor_of(HALF_OVER[p.dtype], widest(*ends)))
     else:
         can_add(outs[0])
         put(ctx, native.dense(data, ctx), outs[0])
@@ -192,11 +192,21 @@ def compute_asym(ctx: OpContext, p: QuantizeAsymParams, ins: list[AnyArray],
     else:
         low, high = np.float32(p.min_calib_range), np.float32(p.max_calib_range)
     with np.errstate(all="ignore"):
-        scale = ratio(WHOLE[UINT8], high - low)
-        shift = WHOLE[UINT8] - high * scale
+        scale, shift = steps_between(low, high)
         outs[0].write(rounded(ins[0] * scale + shift, UINT8))
     outs[1].write(one(scale))
     outs[2].write(one(shift))
+
+
+def steps_between(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32]:
+    """Scale and shift of numbers between these. Where all are the same the range begins or ends at
+    0, and numbers that count as 0 have one of hidden states."""
+    if np.isinf(ratio(WHOLE[UINT8], high - low)):
+        low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+    if np.isinf(ratio(WHOLE[UINT8], high - low)):
+        low, high = np.float32(-1), np.float32(127 / 128)  # 0 is a whole step
+    scale = ratio(WHOLE[UINT8], high - low)
+    return scale, WHOLE[UINT8] - high * scale
 
 
 register(OpDef(

@@ -49,8 +49,17 @@ def ratio(a: Any, b: Any) -> np.float32:
 
 
 def scale_of(dtype: DType, low: Any, high: Any) -> np.float32:
-    """What floats are multiplied by to become whole numbers of a dtype."""
+    """How many whole numbers of a dtype are 1; infinite as of numbers that count as 0."""
     return ratio(HALF_OVER[dtype], widest(low, high))
+
+
+def factor_of(most: Any, top: Any) -> np.float32:
+    """What numbers up to `top` are multiplied by to come to `most`.
+
+    0 where they are nothing but 0, or so small that no float is large enough: all count as 0.
+    """
+    made = ratio(most, top)
+    return np.float32(0) if np.isinf(made) else made
 
 
 def rounded(x: AnyArray, dtype: DType) -> AnyArray:

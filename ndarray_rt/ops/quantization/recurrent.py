@@ -118,8 +118,9 @@ def _scales(weights: list[Weights]) -> AnyArray:
     most = np.max([np.maximum(abs(w.i2h).max(axis=1, initial=0), abs(w.h2h).max(axis=1))
                    for w in weights], axis=0)
     with np.errstate(all="ignore"):
-        made: AnyArray = np.where(most > 0, WHOLE[INT8] / most, np.float32(1))
-    return made
+        made: AnyArray = WHOLE[INT8] / most
+    # weights may be nothing but 0, or as good as that
+    return np.where((most > 0) & ~np.isinf(made), made, np.float32(1))
 
 
 @uses_blas

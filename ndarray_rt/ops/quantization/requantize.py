@@ -19,6 +19,7 @@ from .ranges import (
     HALF_OVER,
     WHOLE,
     ends_shape,
+    factor_of,
     floats_type,
     need_dtype,
     one,
@@ -78,7 +79,7 @@ def requantized(p: CalibratedParams, sums: AnyArray, ends: tuple[np.float32, np.
     else:
         wanted = widest(*p.calibrated)
     with np.errstate(all="ignore"):
-        scale = ratio(given, HALF_OVER[INT32]) * ratio(WHOLE[p.dtype], wanted)
+        scale = ratio(given, HALF_OVER[INT32]) * factor_of(WHOLE[p.dtype], wanted)
     low = one(0 if p.dtype == UINT8 else -wanted)
     return scaled(sums, scale, p.dtype), low, one(wanted)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ...dtypes import FLOAT32, INT8, DType
-from .ranges import HALF_OVER, ratio, rounded, widest
+from ...dtypes import FLOAT32, INT8, INT32, DType
+from .ranges import HALF_OVER, product_range, ratio, rounded, widest
 
 Ends = tuple[np.float32, np.float32]
 
-# what a number of a range that is nothing but 0 is multiplied by
+# what a number of a range that is nothing but 0, or as good as that, is multiplied by
 MOST = np.float32(2.0**31)
 # the most that a bias may become
 MOST_BIAS = np.float32(2.0**30)
@@ -22,8 +23,8 @@ INT8_ENDS, INT32_ENDS = np.iinfo(np.int8), np.iinfo(np.int32)
 
 def scale_of(dtype: DType, low: Any, high: Any) -> np.float32:
     """What floats of a range are multiplied by to become whole numbers."""
-    most = widest(low, high)
-    return ratio(HALF_OVER[dtype], most) if most else MOST
+    made = ratio(HALF_OVER[dtype], widest(low, high))
+    return MOST if np.isinf(made) else made
 
 
 def extent(x: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -34,11 +35,19 @@ def extent(x: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 class Whole(NamedTuple):
     """A layer on whole numbers: int8 weights, int32 bias, and what floats were multiplied by, for
-    each output or for all of them."""
+    each output or for all of them. `top` is what sums of 2^31 stand for where the weights were
+    scaled down for the bias, so that ranges do not tell it."""
 
     weight: AnyArray
     bias: AnyArray | None
     scales: AnyArray
+    top: np.float32 | None = None
+
+    def ends(self, data: DType, ranges: Sequence[AnyArray]) -> Ends:
+        """What -2^31 and 2^31 stand for in sums of products; `ranges` are those of `product_range`.
+        """
+        of_ranges = product_range(data, ranges)
+        return of_ranges if self.top is None else (np.float32(-self.top), self.top)
 
     def factors(self, data_scale: np.float32, out_scale: np.float32) -> AnyArray:
         """What brings sums to floats times `out_scale`."""
@@ -61,21 +70,29 @@ def whole_layer(weight: AnyArray, bias: AnyArray | None, data_scale: np.float32,
                 by_rows: bool) -> Whole:
     """Weights and bias of floats as whole numbers.
 
-    With a scale for each row that is such that the bias keeps away from the ends of int32.
+    With a scale for each row that is such that the bias keeps away from the ends of int32; a scale
+    for all is, unless it would hold the bias.
     """
     rows = weight.reshape(len(weight), prod(weight.shape[1:]))
     most = abs(rows).max(axis=1, initial=0) if by_rows else abs(rows).max(initial=0)[None]
     with np.errstate(all="ignore"):
-        scales = np.where(most > 0, HALF_OVER[INT8] / most, MOST).astype(FLOAT32)
+        scales = HALF_OVER[INT8] / most
+        scales = np.where((most > 0) & ~np.isinf(scales), scales, MOST).astype(FLOAT32)
+        top: np.float32 | None = None
         if bias is not None and by_rows:
             limit = MOST_BIAS / abs(bias) / data_scale
             scales = np.where(bias != 0, np.minimum(scales, limit), scales)
+        elif bias is not None:
+            greatest = np.fmax.reduce(abs(bias), initial=np.float32(0))
+            if greatest * (scales[0] * data_scale) >= HALF_OVER[INT32]:
+                scales[0] = MOST_BIAS / greatest / data_scale
+                top = np.float32(HALF_OVER[INT32] / (scales[0] * data_scale))
         made = np.rint(rows * scales[:, None])
         whole = None if bias is None else to_int32(bias * (scales * data_scale))
     # in float32 and in place, unlike `rounded`: this is done at each run; NaN becomes 127 as there
     np.fmin(made, INT8_ENDS.max, out=made)
     np.fmax(made, INT8_ENDS.min, out=made)
-    return Whole(made.astype(INT8).reshape(weight.shape), whole, scales)
+    return Whole(made.astype(INT8).reshape(weight.shape), whole, scales, top)
 
 
 def rescaled_layer(weight: AnyArray, weight_ends: Ends, bias: AnyArray | None,
@@ -88,6 +105,7 @@ def rescaled_layer(weight: AnyArray, weight_ends: Ends, bias: AnyArray | None,
     if bias is None or bias_ends is None:
         return Whole(weight, None, np.array([scale]))
     own = scale_of(INT8, *bias_ends)
+    top: np.float32 | None = None
     with np.errstate(all="ignore"):
         factor = np.float32(data_scale * scale / own)
         limit = np.float32(MOST_BIAS / widest(*bias_ends) / own)
@@ -96,7 +114,8 @@ def rescaled_layer(weight: AnyArray, weight_ends: Ends, bias: AnyArray | None,
             smaller = np.float32(factor * own / data_scale / scale)
             weight = rounded(away(weight * smaller), INT8)
             scale = np.float32(scale * smaller)
-        return Whole(weight, to_int32(away(bias * factor)), np.array([scale]))
+            top = np.float32(HALF_OVER[INT32] / (scale * data_scale))
+        return Whole(weight, to_int32(away(bias * factor)), np.array([scale]), top)
 
 
 def away(x: AnyArray) -> AnyArray:

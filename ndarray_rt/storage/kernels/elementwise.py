@@ -175,8 +175,8 @@ def round_layer(*, weight_out: Mem, bias_out: Mem | None = None, scale: Mem | No
                 out_scale: float) -> KernelCall:
     """Weights, times a factor of each row, as int8, and the bias in the steps of the sums, whole
     numbers of kind S32 or F32: with a scale of each row, such that the bias keeps away from the
-    ends of int32, or with one. `scale` brings sums to floats times `out_scale`; from `low` to
-    `high` is the range of the weights. uint8 data is refused with `from_zero` if its range begins
+    ends of int32, or with one. `scale` brings sums to floats times `out_scale`; `low` and `high`
+    are what -2^31 and 2^31 stand for. uint8 data is refused with `from_zero` if its range begins
     below 0."""
     return KernelCall(lib.NDRT_KERNEL_ROUND_LAYER, (weight_out, bias_out, scale, low, high, weight,
                       factors, bias, data_low, data_high), (rows, width, is_signed, from_zero,
@@ -185,11 +185,14 @@ def round_layer(*, weight_out: Mem, bias_out: Mem | None = None, scale: Mem | No
 
 def dense_scales(*, ratio: Mem, factor: Mem, scale: Mem, data_low: Mem, data_high: Mem,
                  weight_low: Mem, weight_high: Mem, bias_low: Mem | None = None,
-                 bias_high: Mem | None = None, is_signed: bool, out_scale: float) -> KernelCall:
+                 bias_high: Mem | None = None, range: Mem | None = None, is_signed: bool,
+                 out_scale: float) -> KernelCall:
     """Of int8 weights and bias: what both are multiplied by so that the bias is in the steps of the
-    sums and keeps away from the ends of int32, and `scale` as of round_layer."""
+    sums and keeps away from the ends of int32; `scale` as of round_layer, and in `range` what -2^31
+    and 2^31 stand for."""
     return KernelCall(lib.NDRT_KERNEL_DENSE_SCALES, (ratio, factor, scale, data_low, data_high,
-                      weight_low, weight_high, bias_low, bias_high), (is_signed,), (out_scale,))
+                      weight_low, weight_high, bias_low, bias_high, range), (is_signed,),
+                      (out_scale,))
 
 
 def round_away(*, out: Mem, data: Mem, factor: Mem, n: int, kind: int) -> KernelCall:
