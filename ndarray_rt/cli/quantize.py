@@ -89,6 +89,9 @@ def run(given: argparse.Namespace) -> int:
                                "decibels": layer.decibels} for layer in report.layers]})
     else:
         print(report)
+        if is_onnx:
+            note("these are the decibels of the symbol; an ONNX file rounds at other places, and "
+                 "may differ from it by a step")
         if report.decibels < LEAST_DECIBELS:
             note(f"the outputs are only {report.decibels:.1f} dB above what they lose; with "
                  "--max-loss 0.03 layers stay on floats until that is 30"

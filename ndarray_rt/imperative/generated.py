@@ -111,6 +111,8 @@ def _call_by_name(op: OpDef, named: Mapping[str, NDArray], by_place: list[NDArra
         return invoke_params(op, params, by_place, out, name)
     if missing or unknown:
         text = f"{where(op.name, name)}: takes the inputs {', '.join(names) or '(none)'}"
+        if by_place:
+            raise NameMismatch(f"{text}; got {len(by_place)} by position, expected {len(names)}")
         if missing:
             text += f"; missing: {', '.join(missing)}"
         if unknown:

@@ -9,8 +9,9 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch
+from ndarray_rt.errors import NameMismatch, ParameterError, ShapeError, TypeMismatch
 from ndarray_rt.op.dispatch import observe
+from ndarray_rt.ops.quantization.recurrent import Numbers
 
 NAMES = ("a", "b", "a_min", "a_max", "b_min", "b_max")
 A = np.arange(-8, 8, dtype=np.int8).reshape(1, 2, 2, 4)
@@ -178,3 +179,22 @@ def test_calibrated_ranges_are_finite(end: str) -> None:
     for value in (float("nan"), float("inf")):
         with pytest.raises(ParameterError, match=f"{end}' got {value}"):
             quantize(mx.nd.ones((2,)), **{end: value})
+
+
+def test_inputs_by_position_are_counted() -> None:
+    data, weight = mx.nd.ones((1, 3, 5, 5), dtype="int8"), mx.nd.ones((4, 3, 3, 3), dtype="int8")
+    low, high = mx.nd.zeros(1), mx.nd.ones(1)
+    with pytest.raises(NameMismatch, match="max_weight; got 4 by position, expected 6"):
+        mx.nd.contrib.quantized_conv(data, weight, low, high, num_filter=4, kernel=(3, 3),
+                                     no_bias=True)
+
+
+@pytest.mark.parametrize("scale", [0, -1, np.inf])
+def test_a_cell_refuses_data_without_a_scale(scale: float) -> None:
+    data, state = mx.nd.ones((2, 1, 3), dtype="uint8"), mx.nd.zeros((1, 1, 3))
+    wants = "the scale of data, is .*, expected a finite number above 0"
+    with pytest.raises(ParameterError, match=wants):
+        mx.nd.contrib.quantized_rnn(data, mx.nd.zeros(96), state, state, mx.nd.array([scale]),
+                                    mx.nd.zeros(1), state_size=3, num_layers=1, mode="lstm")
+    with pytest.raises(ParameterError, match=wants):
+        Numbers(np.float32(scale), np.float32(0))

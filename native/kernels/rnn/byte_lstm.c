@@ -4,6 +4,7 @@
  * As in lstm.c a block of columns has the four gates of one vector of state elements, so that the
  * thread that computes it can update these elements at once. States are kept in 16 bits: two of
  * them and two of a column are multiplied and added up at once. */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -179,6 +180,10 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
             return ndrt_fail(NDRT_INVALID,
                              "byte lstm: an end of a range is nan, expected a number");
     }
+    if (*job.scale <= 0 || isinf(*job.scale))
+        return ndrt_fail(NDRT_VALUE,
+                         "min_data, the scale of data, is %g, expected a finite number above 0",
+                         (double)*job.scale);
     const layer l = layer_of(&job);
     begin(&l);
     const int64_t units = (job.size + LANES - 1) / LANES;

@@ -94,6 +94,9 @@ class Numbers:
     """How floats become uint8, and come back: times a scale, plus a shift."""
 
     def __init__(self, scale: np.float32, shift: np.float32) -> None:
+        if not 0 < scale < np.inf:
+            raise ParameterError(f"min_data, the scale of data, is {scale:g}, expected a finite "
+                                 "number above 0")
         self.scale = scale
         self.shift = shift
 
