@@ -20,6 +20,7 @@ RNG = np.random.default_rng(9)
 KINDS = {"f8": lib.NDRT_F64, "i4": lib.NDRT_S32}
 FREE = (-inf, inf)
 GUARD = 77
+BEHIND = 4096  # numbers behind scratch: what is written beyond a small one is far from its end
 
 
 class Finish(NamedTuple):
@@ -45,8 +46,8 @@ def steps(x: Any) -> tuple[int, ...]:
     return tuple(stride // x.itemsize for stride in x.strides)
 
 
-def guarded(n: int, dtype: str) -> Any:
-    return np.full(n + 8, GUARD, dtype)
+def guarded(n: int, dtype: str, behind: int = 8) -> Any:
+    return np.full(n + behind, GUARD, dtype)
 
 
 def product(a: Any, b: Any, finish: Finish = PLAIN, nthreads: int = 1, gap: int = 0) -> Any:
@@ -56,7 +57,7 @@ def product(a: Any, b: Any, finish: Finish = PLAIN, nthreads: int = 1, gap: int 
     out = guarded(outer * inner * rows * width, dtype)
     made = out[:-8].reshape(outer, inner, rows, width)[..., :columns]
     numbers = lib.ndrt_blocked_scratch(rows, depth, columns, slots)
-    scratch = guarded(numbers, dtype)
+    scratch = guarded(numbers, dtype, BEHIND)
     added = None
     if finish.added is not None:
         added = np.zeros((outer, inner, rows, width), dtype)
@@ -126,7 +127,7 @@ def test_edges_of_blocks(dtype: str, rows: int, depth: int, columns: int, turn_a
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize(("rows", "depth", "columns"), [
     (1, 5000, 1), (1, 3000, 700), (700, 3000, 1), (4, 4097, 3), (3, 4096, 1), (600, 9, 2),
-    (2, 5000, 30), (50, 4100, 4), (1, 1, 3000), (300, 1, 300)])
+    (2, 5000, 30), (50, 4100, 4), (1, 1, 3000), (300, 1, 300), (145, 1, 2), (769, 9, 4)])
 def test_thin_and_long(dtype: str, rows: int, depth: int, columns: int) -> None:
     for turn_a in (False, True):
         for turn_b in (False, True):
@@ -209,7 +210,7 @@ def convolved(x: Any, w: Any, bias: Any, geo: Windows, bounds: tuple[float, floa
     count = images * groups * filters * prod(out)
     made = guarded(count, dtype)
     numbers = lib.ndrt_blocked_scratch(filters, channels * prod(geo.window), prod(out), slots)
-    scratch = guarded(numbers, dtype)
+    scratch = guarded(numbers, dtype, BEHIND)
     run_kernel(over_arrays(blocked_windows)(
         out=made, data=x, weights=w, scratch=scratch, bias=bias, images=images, groups=groups,
         channels=channels, filters=filters, size=size, **geo._asdict(), out_size=out,

@@ -75,8 +75,11 @@ static inline int64_t ndrt_blocked_numbers(int64_t rows, int64_t depth, int64_t 
     const int64_t strip = depth <= NDRT_BLOCKED_SMALL ? depth * NDRT_BLOCKED_STRIP : 0;
     const int64_t thin =
         rows <= NDRT_BLOCKED_THIN || columns <= NDRT_BLOCKED_THIN ? depth * NDRT_BLOCKED_THIN : 0;
-    const int64_t most = left + right > strip ? left + right : strip;
-    return most > thin ? most : thin;
+    /* a stretch of the result, transposed */
+    const int64_t turned = columns <= NDRT_BLOCKED_THIN ? columns * NDRT_BLOCKED_STRETCH : 0;
+    int64_t most = left + right > strip ? left + right : strip;
+    if (most < thin) most = thin;
+    return most > turned ? most : turned;
 }
 
 #endif
