@@ -26,6 +26,7 @@ from ndarray_rt._array import interop, layout
 from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt._array.output import Output
 from ndarray_rt._array.req import Req
+from ndarray_rt.capture import deferred, recorder
 from ndarray_rt.capture.deferred import Deferred
 from ndarray_rt.capture.recipe import Recipe
 from ndarray_rt.capture.replay import Guards, Replay
@@ -130,7 +131,8 @@ def folded_for_ever(patch: Patch) -> None:
 
 
 def scratch_of_nobody(patch: Patch) -> None:
-    patch.setattr(stream_module, "TmpMemMgr", lambda estimate=0, keep=False: TmpMemMgr(0))
+    for module in (stream_module, recorder, deferred):
+        patch.setattr(module, "TmpMemMgr", lambda estimate=0, keep=False: TmpMemMgr(0))
 
 
 def no_pins(patch: Patch) -> None:
