@@ -192,7 +192,6 @@ def multiply(ctx: OpContext, ins: list[NDArray], out: Output, wanted: np.float32
     """Products of int8: as int32, as floats, or as int8 that stands for floats times `wanted`."""
     can_add(out)
     (lhs, rhs), dtype = ins[:2], out.array.dtype
-    can_add(out)
     scale = None
     if dtype != INT32:
         scale, given = number(ctx), ends_of(ins[2:], ctx)
