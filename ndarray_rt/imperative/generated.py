@@ -112,7 +112,8 @@ def _call_by_name(op: OpDef, named: Mapping[str, NDArray], by_place: list[NDArra
     if missing or unknown:
         text = f"{where(op.name, name)}: takes the inputs {', '.join(names) or '(none)'}"
         if by_place:
-            raise NameMismatch(f"{text}; got {len(by_place)} by position, expected {len(names)}")
+            text += f"; got {len(by_place)} by position, expected {len(names)}"
+            missing, unknown = list(names[len(by_place):]), []
         if missing:
             text += f"; missing: {', '.join(missing)}"
         if unknown:

@@ -184,7 +184,8 @@ def test_calibrated_ranges_are_finite(end: str) -> None:
 def test_inputs_by_position_are_counted() -> None:
     data, weight = mx.nd.ones((1, 3, 5, 5), dtype="int8"), mx.nd.ones((4, 3, 3, 3), dtype="int8")
     low, high = mx.nd.zeros(1), mx.nd.ones(1)
-    with pytest.raises(NameMismatch, match="max_weight; got 4 by position, expected 6"):
+    with pytest.raises(NameMismatch, match="max_weight; got 4 by position, expected 6; "
+                                           "missing: min_weight, max_weight"):
         mx.nd.contrib.quantized_conv(data, weight, low, high, num_filter=4, kernel=(3, 3),
                                      no_bias=True)
 
