@@ -166,6 +166,12 @@ int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64
  * of scratch that one thread needs for windows of so many numbers. */
 int64_t ndrt_whole_packed(const int64_t *window, int64_t channels, int64_t filters, int64_t groups);
 int64_t ndrt_whole_scratch(int64_t numbers);
+/* Bytes of scratch that one thread needs for NDRT_KERNEL_BYTE_PRODUCTS, whose counts these are. */
+int64_t ndrt_byte_products_scratch(int64_t columns, int64_t depth);
+/* Bytes of the weights that NDRT_KERNEL_PACK_BYTE_LSTM writes, and of scratch for
+ * NDRT_KERNEL_BYTE_LSTM. */
+int64_t ndrt_byte_lstm_packed(int64_t size);
+int64_t ndrt_byte_lstm_scratch(int64_t size, int64_t batch);
 /* Numbers of scratch for `slots` threads that NDRT_KERNEL_BLOCKED_GEMM multiplies matrices with, 0
  * where they are beyond all measure. */
 int64_t ndrt_blocked_scratch(int64_t rows, int64_t depth, int64_t columns, int64_t slots);

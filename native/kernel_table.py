@@ -316,8 +316,7 @@ KERNELS: tuple[Kernel, ...] = (
            "as kind S32, times a factor of at most 1, or F32 or S8 times the scale, as in "
            "`to_bytes`. Matrices and their rows lie that far apart, columns of left and out side "
            "by side, and so do columns or rows of right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; "
-           "scratch has, for each of `slots` threads, as many numbers of 16 bits as the columns, "
-           "padded to whole 32, and 6 more, times the depth, padded to an even number."),
+           "scratch has ndrt_byte_products_scratch bytes for each of `slots` threads."),
     Kernel("dynamic_dense", "dynamic_dense",
            ">out data weights:any scales >scratch:any bias?",
            "rows features columns is_signed:flag per_tensor:flag",
@@ -341,8 +340,7 @@ KERNELS: tuple[Kernel, ...] = (
            "out (steps, batch, columns), from the column `first` on, of kind U8, or F32, which is "
            "what these stand for; cells and hidden states of the last step. `sums` (steps, batch, "
            "4 size) are those of the inputs' products; weights as of `pack_byte_lstm`; scratch has "
-           "8 size numbers of 64 bits, and for each sample 2 size of 16, size padded to an even "
-           "number."),
+           "ndrt_byte_lstm_scratch bytes."),
     Kernel("pack_byte_lstm", "byte_lstm_weights",
            ">out:any h2h:any i2h:any most i2h_bias h2h_bias", "size features",
            doc="int8 weights between the states, the sums of them and those of the inputs, the "

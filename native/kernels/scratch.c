@@ -1,7 +1,10 @@
 /* How much scratch kernels need, which Python asks before a call. */
 #include "kernels/conv/ndrt_direct_conv.h"
 #include "kernels/gemm/ndrt_blocked_gemm.h"
+#include "kernels/gemm/ndrt_byte_products.h"
 #include "kernels/gemm/ndrt_whole_layout.h"
+#include "kernels/ndrt_levels.h"
+#include "kernels/rnn/ndrt_byte_lstm.h"
 
 int64_t ndrt_topk_candidates(int64_t n, int64_t k) {
     if (k >= n / 2) return n;
@@ -61,4 +64,16 @@ int64_t ndrt_blocked_scratch(int64_t rows, int64_t depth, int64_t columns, int64
         return 0;
     const int64_t all = ndrt_product(ndrt_blocked_numbers(rows, depth, columns, slots), slots, 1);
     return all < 0 ? 0 : all;
+}
+
+int64_t ndrt_byte_products_scratch(int64_t columns, int64_t depth) {
+    return ndrt_byte_room(columns, depth) * (int64_t)sizeof(int16_t);
+}
+
+int64_t ndrt_byte_lstm_packed(int64_t size) {
+    return ndrt_lstm_packed(size, ndrt_level_of_cpu()->lanes);
+}
+
+int64_t ndrt_byte_lstm_scratch(int64_t size, int64_t batch) {
+    return ndrt_lstm_scratch(size, batch);
 }

@@ -230,8 +230,7 @@ def _multiply(ctx: OpContext, p: FusedAttentionParams, left: Mem, right: Mem, y:
             right_high=ends[3], left_signed=left_signed, right_signed=right_signed,
             wanted=float(wanted), times=float(times)))
     slots = lib.ndrt_threads_get()
-    # in 16 bits: all columns, and some rows of left
-    nbytes = slots * (-(-columns // 32) * 32 + 6) * (depth + depth % 2) * 2
+    nbytes = slots * lib.ndrt_byte_products_scratch(columns, depth)
     if nbytes >= 1 << 31:
         raise Unsupported(f"{columns} columns of {depth}")
     scratch = ctx.stream.scratch(default_desc(INT8, (nbytes,)))

@@ -10,6 +10,7 @@
 
 #include "kernels/ndrt_finish.h"
 #include "ndrt_args.h"
+#include "ndrt_byte_products.h"
 #include "ndrt_whole_sums.h"
 #include "onednn/ndrt_onednn.h"
 
@@ -17,22 +18,14 @@ typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_byte_products_args products;
 
 enum {
-    TILE_ROWS = 6,
+    TILE_ROWS = NDRT_BYTE_TILE_ROWS,
     VECTORS = 2,
-    COLUMNS = VECTORS * LANES,
-    MOST_COLUMNS = 32 /* that scratch is padded to */
+    COLUMNS = VECTORS * LANES
 };
+_Static_assert(NDRT_BYTE_MOST_COLUMNS % COLUMNS == 0, "scratch ends with whole columns");
 
 /* Numbers come in pairs: behind an odd number of them is one that is 0. */
-static int64_t pairs_of(const products *job) { return (job->depth + 1) / 2; }
-
-/* Numbers of 16 bits that a thread has: the right matrix, and a tile of rows. */
-static int64_t columns_of(const products *job) {
-    return (job->columns + MOST_COLUMNS - 1) / MOST_COLUMNS * MOST_COLUMNS;
-}
-static int64_t room_of(const products *job) {
-    return (columns_of(job) + TILE_ROWS) * 2 * pairs_of(job);
-}
+static int64_t pairs_of(const products *job) { return ndrt_byte_depth(job->depth) / 2; }
 
 static void widen(int16_t *out, const void *from, int64_t n, int is_signed) {
     const int8_t *s8 = from;
@@ -145,7 +138,7 @@ static void compute_rows(const products *job, const ndrt_finish *finish, int64_t
     const int is_fused = LANES == 16 && ndrt_cpu_has(NDRT_HAS_AVX512_VNNI);
     const uint8_t *left = (const uint8_t *)job->left + batch * job->left_batch;
     const uint8_t *right = (const uint8_t *)job->right + batch * job->right_batch;
-    int16_t *packed = room, *rows = room + columns_of(job) * 2 * pairs;
+    int16_t *packed = room, *rows = room + ndrt_byte_columns(job->columns) * 2 * pairs;
     int32_t made[TILE_ROWS * COLUMNS];
     pack(job, right, packed, rows);
     for (int64_t row = from; row < to; row += TILE_ROWS) {
@@ -202,7 +195,7 @@ static ndrt_status check(kernel_call *call) {
     if (job.kind == NDRT_S32 && !(fabsf(job.factor) <= 1.0f))
         return ndrt_fail(NDRT_INVALID, "byte products: a factor of %g", (double)job.factor);
     if (ndrt_product(job.batches, job.rows, job.columns) < 0 ||
-        ndrt_product(job.columns + MOST_COLUMNS, 4 * job.depth + 4, job.slots) < 0)
+        ndrt_product(ndrt_byte_products_scratch(job.columns, job.depth), job.slots, 1) < 0)
         return ndrt_fail(NDRT_INVALID, "byte products: more elements than can be");
     return job.batches && job.rows && job.columns ? ndrt_need_arrays(call, 4) : NDRT_OK;
 }
@@ -223,7 +216,8 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     for (int64_t i = 0; i < items; i++) {
         const int64_t part = i % parts;
         const int64_t from = job.rows * part / parts, to = job.rows * (part + 1) / parts;
-        int16_t *room = (int16_t *)job.scratch + omp_get_thread_num() * room_of(&job);
+        int16_t *room = (int16_t *)job.scratch +
+                        omp_get_thread_num() * ndrt_byte_room(job.columns, job.depth);
         if (from < to) compute_rows(&job, &finish, i / parts, from, to, room);
     }
     return NDRT_OK;

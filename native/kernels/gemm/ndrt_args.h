@@ -69,9 +69,8 @@ static inline ndrt_pack_whole_args ndrt_read_pack_whole(const ndrt_kernel_call *
 /* Products of matrices, left (rows, depth) and right (depth, columns) of int8 or uint8, as kind
  * S32, times a factor of at most 1, or F32 or S8 times the scale, as in `to_bytes`. Matrices and
  * their rows lie that far apart, columns of left and out side by side, and so do columns or rows of
- * right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; scratch has, for each of `slots` threads, as
- * many numbers of 16 bits as the columns, padded to whole 32, and 6 more, times the depth, padded
- * to an even number. */
+ * right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; scratch has ndrt_byte_products_scratch bytes for
+ * each of `slots` threads. */
 typedef struct {
     void *out; const void *left; const void *right; void *scratch; const float *scale;
     int64_t batches; int64_t rows; int64_t columns; int64_t depth; int64_t left_batch;

@@ -20,38 +20,33 @@ typedef ndrt_byte_lstm_args lstm;
 
 enum { GATES = NDRT_LSTM_GATES, TILE_ROWS = 3, BLOCK = GATES * LANES };
 
-/* What all steps read. `around` is what the shift of the data adds to the sums of a row. */
+/* What all steps read. `room.around` is what the shift of the data adds to the sums of a row. */
 typedef struct {
     const lstm *job;
     ndrt_lstm_rows rows;
-    double *around, *step;
-    int16_t *states; /* two of them: before and after a step */
+    ndrt_lstm_room room;
     int64_t pairs;
     int is_fused;
 } layer;
 
 static layer layer_of(const lstm *job) {
-    const int64_t rows = GATES * job->size;
-    double *numbers = job->scratch;
     return (layer){.job = job,
                    .rows = ndrt_lstm_rows_of((char *)job->weights, job->size, LANES),
-                   .around = numbers,
-                   .step = numbers + rows,
-                   .states = (int16_t *)(numbers + 2 * rows),
-                   .pairs = (job->size + 1) / 2,
+                   .room = ndrt_lstm_room_of(job->scratch, job->size),
+                   .pairs = ndrt_lstm_state(job->size) / 2,
                    .is_fused = LANES == 16 && ndrt_cpu_has(NDRT_HAS_AVX512_VNNI)};
 }
 
 static int16_t *state_of(const layer *l, int64_t step, int64_t sample) {
-    return l->states + ((step & 1) * l->job->batch + sample) * 2 * l->pairs;
+    return l->room.states + ((step & 1) * l->job->batch + sample) * 2 * l->pairs;
 }
 
 static void begin(const layer *l) {
     const lstm *job = l->job;
     const float scale = *job->scale, shift = *job->shift;
     for (int64_t r = 0; r < GATES * job->size; r++) {
-        l->around[r] = (double)shift * l->rows.sums[r];
-        l->step[r] = (double)(scale * l->rows.scales[r]);
+        l->room.around[r] = (double)shift * l->rows.sums[r];
+        l->room.step[r] = (double)(scale * l->rows.scales[r]);
     }
     for (int64_t b = 0; b < job->batch; b++) {
         for (int t = 0; t < 2; t++) state_of(l, t, b)[2 * l->pairs - 1] = 0;
@@ -72,7 +67,7 @@ INLINED void update(const layer *l, int64_t step, int64_t sample, int64_t first,
     for (int g = 0; g < GATES; g++) {
         const int64_t column = g * job->size + first;
         const int32_t *given = job->sums + row * GATES * job->size + column;
-        const double *around = l->around + column, *by = l->step + column;
+        const double *around = l->room.around + column, *by = l->room.step + column;
         const float *bias = l->rows.biases + column;
 #pragma omp simd
         for (int k = 0; k < count; k++)

@@ -57,7 +57,7 @@ static void pack_byte_lstm(kernel_call *call) {
     const int64_t size = job.size, unit = ndrt_lstm_unit(size, LANES);
     const int8_t *h2h = job.h2h, *i2h = job.i2h;
     const ndrt_lstm_rows rows = ndrt_lstm_rows_of(job.out, size, LANES);
-    memset(job.out, 0, (size_t)((size + LANES - 1) / LANES * unit));
+    memset(job.out, 0, (size_t)ndrt_lstm_units(size, LANES));
     for (int64_t r = 0; r < GATES * size; r++) {
         const int64_t gate = r / size, element = r % size;
         int8_t *out = (int8_t *)job.out + element / LANES * unit + gate * 2 * LANES;

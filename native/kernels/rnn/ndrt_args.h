@@ -26,8 +26,7 @@ static inline ndrt_lstm_steps_args ndrt_read_lstm_steps(const ndrt_kernel_call *
 /* A layer of an LSTM on numbers of 8 bits, which stand for (number - shift) / scale: out (steps,
  * batch, columns), from the column `first` on, of kind U8, or F32, which is what these stand for;
  * cells and hidden states of the last step. `sums` (steps, batch, 4 size) are those of the inputs'
- * products; weights as of `pack_byte_lstm`; scratch has 8 size numbers of 64 bits, and for each
- * sample 2 size of 16, size padded to an even number. */
+ * products; weights as of `pack_byte_lstm`; scratch has ndrt_byte_lstm_scratch bytes. */
 typedef struct {
     void *out; const int32_t *sums; const void *weights; const float *scale; const float *shift;
     const float *state; const float *cell; float *cells; void *scratch; float *hidden;

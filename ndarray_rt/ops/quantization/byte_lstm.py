@@ -10,7 +10,6 @@ from typing import NamedTuple
 from ..._array.layout import get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...cpu_level import lanes
 from ...dtypes import FLOAT32, INT8, INT32, UINT8
 from ...native import lib
 from ...op.context import OpContext
@@ -53,22 +52,12 @@ def cells_of(p: RNNParams, features: int) -> tuple[list[Cell], int]:
         for place in row:
             h2h = at + _aligned(nbytes)
             made.append(Cell(place, inputs, at, h2h))
-            at = h2h + _aligned(_between(p))
+            at = h2h + _aligned(lib.ndrt_byte_lstm_packed(p.state_size))
     return made, at
 
 
 def _aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNED) * ALIGNED
-
-
-def _between(p: RNNParams) -> int:
-    """Bytes of weights between the states and of what stands behind them: ndrt_byte_lstm.h."""
-    units = -(-p.state_size // lanes()) * lanes()
-    return units * p.gates * _even(p.state_size) + 12 * p.rows
-
-
-def _even(n: int) -> int:
-    return n + n % 2
 
 
 def _part(mem: Mem, at: int) -> Mem:
@@ -85,7 +74,7 @@ def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Outp
     x, state, cell, scale, shift = (get_default(ins[i], stream) for i in (0, 2, 3, 4, 5))
     sums = stream.scratch(default_desc(INT32, (steps * batch, p.rows)))
     scratch = stream.scratch(default_desc(
-        INT8, (16 * p.rows + 4 * batch * _even(p.state_size),)))
+        INT8, (lib.ndrt_byte_lstm_scratch(p.state_size, batch),)))
     with ExitStack() as opened:
         made = [opened.enter_context(out.open(default_desc(FLOAT32, out.shape), stream))
                 for out in outs]

@@ -61,9 +61,8 @@ def byte_products(*, out: Mem, left: Mem, right: Mem, scratch: Mem, scale: Mem |
     """Products of matrices, left (rows, depth) and right (depth, columns) of int8 or uint8, as kind
     S32, times a factor of at most 1, or F32 or S8 times the scale, as in `to_bytes`. Matrices and
     their rows lie that far apart, columns of left and out side by side, and so do columns or rows
-    of right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; scratch has, for each of `slots` threads, as
-    many numbers of 16 bits as the columns, padded to whole 32, and 6 more, times the depth, padded
-    to an even number."""
+    of right. Depth is at most NDRT_BYTE_PRODUCTS_MOST; scratch has ndrt_byte_products_scratch bytes
+    for each of `slots` threads."""
     return KernelCall(lib.NDRT_KERNEL_BYTE_PRODUCTS, (out, left, right, scratch, scale), (batches,
                       rows, columns, depth, left_batch, left_row, right_batch, right_row,
                       right_column, out_batch, out_row, left_signed, right_signed, kind, slots),

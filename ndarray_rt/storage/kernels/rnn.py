@@ -27,8 +27,8 @@ def byte_lstm(*, out: Mem, sums: Mem, weights: Mem, scale: Mem, shift: Mem, stat
     """A layer of an LSTM on numbers of 8 bits, which stand for (number - shift) / scale: out
     (steps, batch, columns), from the column `first` on, of kind U8, or F32, which is what these
     stand for; cells and hidden states of the last step. `sums` (steps, batch, 4 size) are those of
-    the inputs' products; weights as of `pack_byte_lstm`; scratch has 8 size numbers of 64 bits, and
-    for each sample 2 size of 16, size padded to an even number."""
+    the inputs' products; weights as of `pack_byte_lstm`; scratch has ndrt_byte_lstm_scratch
+    bytes."""
     return KernelCall(lib.NDRT_KERNEL_BYTE_LSTM, (out, sums, weights, scale, shift, state, cell,
                       cells, scratch, hidden), (steps, batch, size, columns, first, backwards,
                       kind), ())
