@@ -58,20 +58,27 @@ BYTE_KERNELS: tuple[Kernel, ...] = (
            "epsilon", "What batch normalization behind a layer with or without a bias multiplies "
            "its weights by, for each of n channels, and the bias it makes."),
     Kernel("round_layer", "byte_layers",
-           ">weight_out:any >bias_out:any? >scale? >low? >high? weight factors? bias? data_low "
+           ">weight_out:any >bias_out:any? >scale? >range? weight factors? bias? data_low "
            "data_high", "rows width is_signed:flag from_zero:flag by_rows:flag kind:int",
            "out_scale", "Weights, times a factor of each row, as int8, and the bias in the steps "
            "of the sums, whole numbers of kind S32 or F32: with a scale of each row, such that the "
            "bias keeps away from the ends of int32, or with one. `scale` brings sums to floats "
-           "times `out_scale`; `low` and `high` are what -2^31 and 2^31 stand for. uint8 data is "
-           "refused with `from_zero` if its range begins below 0."),
+           "times `out_scale`; with one scale, `range` is what -2^31 and 2^31 stand for, and what "
+           "floats are multiplied by to be sums. uint8 data is refused with `from_zero` if its "
+           "range begins below 0."),
     Kernel("dense_scales", "byte_layers",
            ">ratio >factor >scale data_low data_high weight_low weight_high bias_low? bias_high? "
            ">range?",
            "is_signed:flag", "out_scale",
            "Of int8 weights and bias: what both are multiplied by so that the bias is in the steps "
-           "of the sums and keeps away from the ends of int32; `scale` as of round_layer, "
-           "and in `range` what -2^31 and 2^31 stand for."),
+           "of the sums and keeps away from the ends of int32; `scale` and "
+           "`range` as of round_layer."),
+    Kernel("bend_sums", "byte_layers", ">out:s32 data:s32 steps added:any? low? high?",
+           "n added_signed:flag?", "first_slope:f64 first_low:f64 first_high:f64 last_slope:f64 "
+           "last_low:f64 last_high:f64",
+           "What follows int32 sums, which stand for sums / steps: those below 0 times a slope, "
+           "and bounds, of floats; then int8 or uint8 of a range is added, and the result bent "
+           "again. In double, to the nearest int32; NaN becomes 0."),
     Kernel("round_away", "byte_layers", ">out:any data:any factor", "n kind:int",
            doc="int8 times the factor, to the nearest whole number, halves away from 0, as kind "
            "S8, S32, or F32 of such an int32."),

@@ -401,8 +401,8 @@ WIDE_FAMILIES = ("separable",)
 
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
-    "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges",
-                    "byte_layers", "bytes"),
+    "elementwise": ("basic", "functions", "scalars", "quantized", "halves"),
+    "bytes": ("byte_ranges", "byte_layers", "bytes"),
     "affine": ("affine_bytes",),
     "reduce": ("math", "ordering", "entropy", "softmax_grad"),
     "norm": ("norms", "batch_stats", "channel_norm", "last_axis", "lrn", "folded_norms"),

@@ -13,6 +13,7 @@ PLACES = {
     "ndarray_rt.imperative.fused_dense": "_sg_mkldnn_fully_connected",
     "ndarray_rt.imperative.subgraph_ops": "_foreach _while_loop _cond _backward_subgraph",
     "ndarray_rt.ops.fused.affine_batch_norm": "_affine_batch_norm",
+    "ndarray_rt.ops.fused.bent_sums": "_bend_sums",
     "ndarray_rt.ops.fused.constant": "_constant",
     "ndarray_rt.ops.fused.elementwise": "_fused_elementwise",
     "ndarray_rt.ops.fused.fold_batch_norm": "_fold_batch_norm",
@@ -383,7 +384,7 @@ HIDDEN = (
     "_backward_slice_axis _backward_slice_like _backward_smooth_l1 _backward_softmax "
     "_backward_softmax_cross_entropy _backward_softmin _backward_softsign _backward_sqrt "
     "_backward_square _backward_subgraph _backward_sum _backward_take _backward_tan "
-    "_backward_tanh _backward_tile _backward_topk _constant _dequantize_linear "
+    "_backward_tanh _backward_tile _backward_topk _bend_sums _constant _dequantize_linear "
     "_fold_batch_norm _fused_BatchNorm _fused_Convolution _fused_Deconvolution "
     "_fused_FullyConnected _fused_Pooling _fused__contrib_AdaptiveAvgPooling2D "
     "_fused_batch_dot _fused_dot _fused_elementwise _fused_normed_Convolution "

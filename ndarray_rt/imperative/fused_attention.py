@@ -35,8 +35,8 @@ from ..ops.quantization.whole_layers import scale_of
 from ..ops.tensor.places import can_add
 from ..ops.tensor.pointwise import dtype_of
 from ..storage.desc import default_desc
-from ..storage.kernels.elementwise import product_factor
-from ..storage.kernels.elementwise import product_range as write_product_range
+from ..storage.kernels.bytes import product_factor
+from ..storage.kernels.bytes import product_range as write_product_range
 from ..storage.kernels.gemm import byte_products
 from ..storage.stream import Mem
 from . import fused_layers as layers

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dtypes import FLOAT32, INT32, DType
+from ..dtypes import FLOAT32, DType
 from ..op.registry import find
 from ..ops.fused.constant import ConstantParams
+from ..ops.fused.round_layers import output_names
+from ..ops.fused.rounded_layers import SUM as SUMMAND
 from ..ops.quantization.whole_layers import scale_of
 from ..ops.quantization.whole_sums import STRAIGHT, Bend
 from ..symbol.node import Entry, Node
@@ -27,8 +29,8 @@ OPERATORS = {CONV: "_fused_rounded_conv", DENSE: "_fused_rounded_dense"}
 
 
 def lower_fused_layers(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """The graph with such layers in place of those that know the range of their output, or write
-    their sums or floats."""
+    """The graph with such layers in place of those that know the range of their output, write
+    floats, or are followed by nothing but sums and functions that layers do themselves."""
     ranges = KnownRanges(facts)
 
     def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
@@ -61,8 +63,8 @@ def _number(name: str, value: np.float32) -> Entry:
 
 class _Plan(NamedTuple):
     """What a layer does with its sums: dtype of its output, what floats are multiplied by there
-    (None: it gives int32 sums), and a function that is computed of floats behind it, or relu of
-    sums."""
+    (None: it gives int32 sums; bounds are then those of floats), and a function that is computed
+    of floats behind it."""
 
     dtype: DType
     out_scale: np.float32 | None
@@ -70,27 +72,28 @@ class _Plan(NamedTuple):
     last: Bend
     function: Node | None
 
+    @property
+    def is_bent(self) -> bool:
+        """A function of floats that the layer does itself follows the sums."""
+        return (self.first, self.last) != (STRAIGHT, STRAIGHT)
+
 
 def _plan(p: Any) -> _Plan | None:
     """None for what has no such form."""
     followers = [node for node in p.nodes[1:] if node.op.name != NORM]
-    if p.gives_floats:
-        dtype, out_scale = FLOAT32, np.float32(1)
-    elif p.calibrated is not None:
-        dtype, out_scale = p.whole_dtype, scale_of(p.whole_dtype, *p.calibrated)
-    else:
-        # of sums relu is whole, too
-        if any(_bend(node, np.float32(1)) != Bend(low=0.0) for node in followers):
-            return None
-        return _Plan(INT32, None, STRAIGHT, STRAIGHT, followers[-1] if followers else None)
+    dtype: DType = FLOAT32 if p.gives_floats else p.whole_dtype
+    out_scale: np.float32 | None = np.float32(1)
+    if not p.gives_floats:
+        out_scale = None if p.calibrated is None else scale_of(dtype, *p.calibrated)
     function = None
-    if followers and followers[-1].op.name != SUM and _bend(followers[-1], out_scale) is None:
+    if out_scale is not None and followers and _is_computed_behind(followers[-1]):
         function = followers.pop()
         dtype, out_scale = FLOAT32, np.float32(1)
+    bounds_scale = np.float32(1) if out_scale is None else out_scale
     first = last = STRAIGHT
     is_behind = not any(node.op.name == SUM for node in followers)
     for node in followers:
-        bend = _bend(node, out_scale)
+        bend = _bend(node, bounds_scale)
         if node.op.name == SUM:
             is_behind = True
         elif bend is None:
@@ -102,6 +105,11 @@ def _plan(p: Any) -> _Plan | None:
     return _Plan(dtype, out_scale, first, last, function)
 
 
+def _is_computed_behind(node: Node) -> bool:
+    assert node.op is not None
+    return node.op.name != SUM and _bend(node, np.float32(1)) is None
+
+
 def _bend(node: Node, scale: np.float32) -> Bend | None:
     """What a function does to numbers that stand for floats times a scale, if it is one that a
     layer does itself."""
@@ -111,6 +119,8 @@ def _bend(node: Node, scale: np.float32) -> Bend | None:
         return Bend(low=0.0)
     if name == "LeakyReLU" and p.act_type == "leaky":
         return Bend(slope=float(p.slope))
+    if name == "abs":
+        return Bend(slope=-1.0)
     if name == "clip":
         with np.errstate(all="ignore"):
             return Bend(low=float(np.float32(p.a_min) * scale),
@@ -124,25 +134,23 @@ def _bend(node: Node, scale: np.float32) -> Bend | None:
 def _lowered(node: Node, plan: _Plan, given: Mapping[str, Entry], facts: Facts) -> list[Entry]:
     assert node.op is not None
     p: Any = node.params
-    is_sums = plan.out_scale is None
     rounded = _rounded(node, plan, given, facts.types[node.inputs[0]])
-    weight, *rest = rounded.outputs
-    has_bias = len(rest) > (2 if is_sums else 1)
-    inputs = [given["data"], weight, *rest[:has_bias]]
-    attrs = {**p.layer.to_attrs(), "of": _told(node), "no_bias": not has_bias,
-             "out_type": plan.dtype.name,
-             **_bends("first", plan.first), **_bends("last", plan.last)}
-    if not is_sums:
-        inputs.append(rest[-1])
-        attrs["out_scale"] = plan.out_scale
-    if "sum" in given:
-        inputs += [given["sum"], given["sum_min"], given["sum_max"]]
-        attrs["with_sum"] = True
-    made = Entry(make(OPERATORS[node.op.name], attrs, inputs, node.name), 0)
-    if is_sums:
-        if plan.function is not None:
-            made = Entry(make("_maximum_scalar", {"scalar": 0}, [made], plan.function.name), 0)
-        return [made, *rest[has_bias:]]
+    made_of: Any = rounded.params
+    parts = dict(zip(output_names(made_of), rounded.outputs, strict=True))
+    layer = [given["data"], parts["weight"], *([parts["bias"]] if made_of.has_bias else [])]
+    summand = [given[name] for name in SUMMAND if name in given]
+    attrs = {**p.layer.to_attrs(), "of": _told(node), "no_bias": not made_of.has_bias,
+             "out_type": plan.dtype.name}
+    behind = {"with_sum": bool(summand),
+              **_bends("first", plan.first), **_bends("last", plan.last)}
+    if plan.out_scale is None:
+        made = Entry(make(OPERATORS[node.op.name], attrs, layer, node.name), 0)
+        if made_of.with_steps:
+            made = Entry(make("_bend_sums", {"of": _told(node), **behind},
+                              [made, parts["steps"], *summand], f"{node.name}_bent"), 0)
+        return [made, parts["low"], parts["high"]]
+    made = Entry(make(OPERATORS[node.op.name], {**attrs, **behind, "out_scale": plan.out_scale},
+                      [*layer, parts["scale"], *summand], node.name), 0)
     if plan.function is not None:
         inner = plan.function
         made = Entry(Node(inner.op, inner.name, dict(inner.attrs), inner.params, [made]), 0)
@@ -184,7 +192,9 @@ def _rounded(node: Node, plan: _Plan, given: Mapping[str, Entry], data: DType) -
     """What makes whole numbers of the layer's parameters."""
     p: Any = node.params
     attrs: dict[str, object] = {"of": _told(node), "data_type": data.name,
-                                "out_scale": plan.out_scale, "no_bias": p.layer.no_bias}
+                                "out_scale": plan.out_scale, "no_bias": p.layer.no_bias,
+                                "with_steps": plan.out_scale is None and (
+                                    plan.is_bent or "sum" in given)}
     bias = () if p.layer.no_bias else ("bias",)
     name = f"{node.name}_rounded"
     if node.op is find(DENSE) and not p.channel_wise_quantize:

@@ -134,7 +134,8 @@ def rounded_layer(p: dict[str, Any]) -> Callable[..., Any]:
         if bias is not None:
             made.append(np.array(whole_bias).astype(np.int32 if out_scale is None else F))
         last = ([np.array(scale, F)] if out_scale is not None
-                else told_range(p["data_type"], low, high, one(-most), one(most)))
+                else [*told_range(p["data_type"], low, high, one(-most), one(most)),
+                      *([one(F(own * of))] if p.get("with_steps") else [])])
         return (*made, *last)
     return reference
 
@@ -151,7 +152,8 @@ def rounded_dense(p: dict[str, Any]) -> Callable[..., Any]:
             made.append(np.copysign(np.floor(abs(x) + F(0.5)), x).astype(
                 np.int32 if p.get("out_scale") is None else F))
         if p.get("out_scale") is None:
-            return (*made, *told_range(p["data_type"], low, high, w_low, w_high))
+            steps = [one(F(own * scale))] if p.get("with_steps") else []
+            return (*made, *told_range(p["data_type"], low, high, w_low, w_high), *steps)
         return (*made, one(F(p["out_scale"]) / own / scale))
     return reference
 
@@ -165,7 +167,8 @@ LAYERS: list[tuple[dict[str, Any], tuple[int, ...]]] = [
     ({"out_scale": 17.0}, (5, 3, 3, 3)), ({"out_scale": 1.0, "no_bias": True}, (20, 7)),
     ({}, (4, 2, 1, 1)), ({"no_bias": True}, (3, 17)), ({"out_scale": 3.5, **NORM}, (5, 3, 2, 3)),
     ({"out_scale": 3.5, "no_bias": True, "fix_gamma": False, **NORM}, (7, 4, 1, 1)),
-    ({"fix_gamma": False, **NORM}, (2, 9))]
+    ({"fix_gamma": False, **NORM}, (2, 9)), ({"with_steps": True}, (3, 8, 1, 1)),
+    ({"with_steps": True, "no_bias": True}, (2, 5))]
 CASES += [
     *(case("_round_layer", {"data_type": kind, **p},
            [*ends(-1.0, 2.5), floats(*shape), *([] if p.get("no_bias") else [floats(shape[0])]),
@@ -177,5 +180,36 @@ CASES += [
             *([] if p.get("no_bias") else [whole((5,)), *ends(-0.25, 0.5)])],
            rounded_dense(p | {"data_type": kind}))
       for kind in ("int8", "uint8")
-      for p in ({"out_scale": 17.0}, {"out_scale": 1.0, "no_bias": True}, {}, {"no_bias": True})),
+      for p in ({"out_scale": 17.0}, {"out_scale": 1.0, "no_bias": True}, {}, {"no_bias": True},
+                {"with_steps": True})),
 ]
+
+# ---- what follows sums --------------------------------------------------------------------------
+
+
+def bent_sums(p: dict[str, Any]) -> Callable[..., Any]:
+    def bend(when: str, y: Array, steps: Any) -> Array:
+        y = np.where(y < 0, y * p.get(f"{when}_slope", 1), y)
+        low, high = (p.get(f"{when}_{end}", bound) for end, bound in (("low", -INF), ("high", INF)))
+        return np.clip(y, low * np.float64(steps), high * np.float64(steps))
+
+    def reference(data: Array, steps: Array, *summand: Array) -> Any:
+        y = bend("first", data.astype(np.float64), steps[0])
+        if summand:
+            added, low, high = summand
+            own = MOST[added.dtype.name] / F(widest(low[0], high[0]))
+            y = y + added.astype(np.float64) * F(steps[0] / own)
+        y = np.rint(bend("last", y, steps[0]))
+        return np.clip(y, -2**31, 2**31 - 1).astype(np.int32)
+    return reference
+
+
+CASES += [
+    case("_bend_sums", {**p, "with_sum": kind is not None},
+         [Input(shape, "int32", values=RNG.integers(-40000, 40000, shape)),
+          Input((1,), "float32", values=[1234.5]),
+          *([] if kind is None else [whole(shape, kind), *ends(*SUM_ENDS)])], bent_sums(p))
+    for shape in ((2, 20, 3, 4), (3, 5))
+    for p, kind in (({"last_low": 0.0}, None), ({"last_low": 0.0}, "int8"),
+                    ({"first_low": 0.0}, "uint8"), ({"last_low": 0.0, "last_high": 6.0}, "int8"),
+                    ({"first_slope": 0.1, "last_slope": -1.0}, "uint8"), ({}, "uint8"))]

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
+from ndarray_rt.ops.fused import bent_sums
 from ndarray_rt.ops.quantization import whole_layers
+from ndarray_rt.ops.quantization.whole_sums import Bend
 from tests.native.helpers import DTYPES, kernel
 
 SMALL = 1e-37  # no float says how many steps of it 1 has
@@ -57,26 +59,27 @@ def test_layers_are_rounded_as_numpy_does(
     given_bias = shifts if with_norm else bias
     made_bias = None if given_bias is None else np.zeros(rows, kind)
     scale = np.zeros(rows, "f4") if by_rows else None
-    told: list[Any] = [None, None] if by_rows else [np.zeros(1, "f4"), np.zeros(1, "f4")]
+    told: Any = None if by_rows else np.zeros(3, "f4")
     extent = whole_layers.extent(want_weight)
     refused = not by_rows and np.isnan(extent[1])
     with (pytest.raises(ParameterError, match="an end of a range is nan") if refused
           else nullcontext()):
         kernel(lib.NDRT_KERNEL_ROUND_LAYER,
                (rows, width, dtype == "int8", 1, by_rows, DTYPES[np.dtype(kind)]),
-               [made, made_bias, scale, *told, weight, factors, given_bias, *ends], (0.75,),
+               [made, made_bias, scale, told, weight, factors, given_bias, *ends], (0.75,),
                nthreads)
     if refused:
         return
     np.testing.assert_array_equal(made, want.weight)
     if want.bias is not None:
         np.testing.assert_array_equal(made_bias, want.bias.astype(kind))
+    if told is not None:
+        assert told[2] == F(data_scale * want.scales[0])
     if scale is not None:
         np.testing.assert_allclose(scale, want.factors(data_scale, F(0.75)), rtol=0, atol=1e-37)
     elif high != SMALL:  # steps of that have no full precision, which native code may take as 0
         np.testing.assert_allclose(
-            told, np.reshape(want.ends(np.dtype(dtype), [*ends, *extent]), (2, 1)), rtol=0,
-            atol=1e-30)
+            told[:2], np.ravel(want.ends(np.dtype(dtype), [*ends, *extent])), rtol=0, atol=1e-30)
 
 
 @pytest.mark.parametrize("data_high", [0.0, 1e-38, 1e-6, 2.0])
@@ -92,13 +95,15 @@ def test_int8_layers_are_scaled_as_numpy_does(data_high: float, weight_high: flo
     want = whole_layers.rescaled_layer(weight, (ends[1][0], ends[1][1]),
                                        None if bias_high is None else bias,
                                        (ends[2][0], ends[2][1]), data_scale)
-    ratio, factor, scale, told = (np.zeros(count, "f4") for count in (1, 1, 1, 2))
+    ratio, factor, scale, told = (np.zeros(count, "f4") for count in (1, 1, 1, 3))
     arrays: list[Any] = [end[i:i + 1].copy() for end in ends for i in (0, 1)]
     given_arrays = arrays if bias_high is not None else [*arrays[:4], None, None]
     kernel(lib.NDRT_KERNEL_DENSE_SCALES, (1,), [ratio, factor, scale, *given_arrays, told],
            (0.75,))
     # native code may take as 0 what has no full precision
-    np.testing.assert_allclose(told, want.ends(np.dtype("int8"), arrays[:4]), rtol=0, atol=1e-32)
+    np.testing.assert_allclose(told[:2], want.ends(np.dtype("int8"), arrays[:4]), rtol=0,
+                               atol=1e-32)
+    assert told[2] == F(data_scale * want.scales[0])
     made, made_bias = np.zeros((4, 9), "i1"), np.zeros(4, kind)
     kernel(lib.NDRT_KERNEL_ROUND_AWAY, (36, lib.NDRT_S8), [made, weight, ratio])
     np.testing.assert_array_equal(made, want.weight)
@@ -116,6 +121,32 @@ def test_what_a_summand_is_multiplied_by() -> None:
         assert made[0] == F(7.5) / whole_layers.scale_of(np.dtype(dtype), low, high)
 
 
+@pytest.mark.parametrize("nthreads", [1, 2])
+@pytest.mark.parametrize("dtype", ["i1", "u1", None])
+def test_functions_and_a_summand_behind_sums(dtype: str | None, nthreads: int) -> None:
+    """In float64; the ends of int32 and NaN."""
+    inf, rng, count = np.inf, np.random.default_rng(4), 137
+    data = np.rint(rng.normal(scale=1e4, size=count)).astype("i4")
+    data[:3] = 2**31 - 1, -2**31, 0
+    added = None if dtype is None else rng.integers(-9, 100, count).astype(dtype)
+    low, high = np.array([-2.0], F), np.array([1.5], F)
+    for steps in (F(300.3), F(1e-4), F(0), F(1e30)):
+        for bends in ((1, -inf, inf, 1, 0, inf), (0.1, -0.7, 6, -1, -inf, 3.3),
+                      (1, -inf, 20, -3, -inf, inf)):
+            made = np.full(count + 1, 7, "i4")
+            kernel(lib.NDRT_KERNEL_BEND_SUMS, (count, dtype == "i1"),
+                   [made, data, np.array([steps]), added,
+                    *((None, None) if dtype is None else (low, high))], bends, nthreads)
+            with np.errstate(all="ignore"):
+                y = bent_sums.bent(data.astype("f8"), Bend(*bends[:3]), steps)
+                if dtype is not None and added is not None:
+                    own = whole_layers.scale_of(np.dtype(dtype), -2.0, 1.5)
+                    y = y + added.astype("f8") * F(steps / own)
+                want = whole_layers.to_int32(bent_sums.bent(y, Bend(*bends[3:]), steps))
+            np.testing.assert_array_equal(made[:-1], want)
+            assert made[-1] == 7
+
+
 def refuse(which: int, error: str, dims: Any, arrays: Any, numbers: Any = (1.0,)) -> None:
     with pytest.raises(ParameterError, match=error):
         kernel(which, dims, arrays, numbers)
@@ -124,16 +155,22 @@ def refuse(which: int, error: str, dims: Any, arrays: Any, numbers: Any = (1.0,)
 def test_refuses() -> None:
     x, nan, b = np.ones(4, "f4"), np.array([np.nan], F), np.ones(4, "i1")
     layer = lib.NDRT_KERNEL_ROUND_LAYER
-    arrays = [b, None, x, None, None, x, None, None, -x, x]
+    arrays = [b, None, x, None, x, None, None, -x, x]
     refuse(layer, "data is uint8 and has a range from -1", (2, 2, 0, 1, 1, lib.NDRT_F32), arrays)
-    refuse(layer, "an end of a range is nan", (2, 2, 1, 1, 1, lib.NDRT_F32), [*arrays[:8], nan, x])
+    refuse(layer, "an end of a range is nan", (2, 2, 1, 1, 1, lib.NDRT_F32), [*arrays[:7], nan, x])
     refuse(layer, "round layer: a count is out of range", (-1, 2, 1, 1, 1, lib.NDRT_F32), arrays)
     refuse(layer, "a kind that there is no form for", (2, 2, 1, 1, 1, lib.NDRT_S8), arrays)
     refuse(layer, "an array is missing", (2, 2, 1, 1, 1, lib.NDRT_F32), [b, x, *arrays[2:]])
-    refuse(layer, "an array is missing", (2, 2, 1, 1, 1, lib.NDRT_F32), [*arrays[:5], None])
+    refuse(layer, "an array is missing", (2, 2, 1, 1, 1, lib.NDRT_F32), [*arrays[:4], None])
     refuse(lib.NDRT_KERNEL_LAYER_FACTORS, "an array is missing", (4,), [x, x, x, x, x])
     refuse(lib.NDRT_KERNEL_DENSE_SCALES, "an array is missing", (1,), [x] * 8)
     refuse(lib.NDRT_KERNEL_DENSE_SCALES, "an end of a range is nan", (1,), [*[x] * 6, nan])
     refuse(lib.NDRT_KERNEL_ROUND_AWAY, "a kind that there is no form for", (4, lib.NDRT_U8),
            [b, b, x], ())
+    whole, bends = np.ones(4, "i4"), (1.0,) * 6
+    refuse(lib.NDRT_KERNEL_BEND_SUMS, "an array is missing", (4, 1), [whole, whole, x, b, x, None],
+           bends)
+    refuse(lib.NDRT_KERNEL_BEND_SUMS, "a count is out of range", (-1, 1), [whole, whole, x], bends)
+    refuse(lib.NDRT_KERNEL_BEND_SUMS, "an end of a range is nan", (4, 1),
+           [whole, whole, x, b, x, nan], bends)
     refuse(lib.NDRT_KERNEL_ADDED_SCALE, "an end of a range is nan", (1,), [x, nan, x])

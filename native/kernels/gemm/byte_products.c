@@ -17,11 +17,7 @@
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_byte_products_args products;
 
-enum {
-    TILE_ROWS = NDRT_BYTE_TILE_ROWS,
-    VECTORS = 2,
-    COLUMNS = VECTORS * LANES
-};
+enum { TILE_ROWS = NDRT_BYTE_TILE_ROWS, VECTORS = 2, COLUMNS = VECTORS * LANES };
 _Static_assert(NDRT_BYTE_MOST_COLUMNS % COLUMNS == 0, "scratch ends with whole columns");
 
 /* Numbers come in pairs: behind an odd number of them is one that is 0. */
@@ -216,8 +212,8 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     for (int64_t i = 0; i < items; i++) {
         const int64_t part = i % parts;
         const int64_t from = job.rows * part / parts, to = job.rows * (part + 1) / parts;
-        int16_t *room = (int16_t *)job.scratch +
-                        omp_get_thread_num() * ndrt_byte_room(job.columns, job.depth);
+        int16_t *room =
+            (int16_t *)job.scratch + omp_get_thread_num() * ndrt_byte_room(job.columns, job.depth);
         if (from < to) compute_rows(&job, &finish, i / parts, from, to, room);
     }
     return NDRT_OK;

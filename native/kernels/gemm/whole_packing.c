@@ -1,4 +1,5 @@
 /* Weights of 8 bits as NDRT_KERNEL_WHOLE_WINDOWS reads them (ndrt_whole_layout.h). */
+#include <immintrin.h>
 #include <omp.h>
 #include <string.h>
 
@@ -15,56 +16,65 @@ static ndrt_whole_layout layout_of(const packing *job) {
                                 job->groups);
 }
 
-/* Beyond any sum of squares of data. */
-static const int32_t NONE = INT32_MAX;
+/* Numbers side by side, from the place `k` of a row on. */
+static void pack_some(const int8_t *w, int64_t step, int count, int64_t k, int8_t *out,
+                      int16_t *sums) {
+    const int64_t group = k / NDRT_WHOLE_GROUP;
+    int8_t *to = out + k / QUAD * QUAD * BLOCK + k % QUAD;
+    int sum = 0;
+    for (int i = 0; i < count; i++) sum += to[i] = w[i * step];
+    sums[group / 2 * 2 * BLOCK + group % 2] += (int16_t)sum;
+}
 
 /* `sums`: of its groups. */
 static void pack_filter(const packing *job, int64_t filter, int8_t *out, int16_t *sums) {
-    const int64_t area = job->window[0] * job->window[1];
-    const int8_t *weight = (const int8_t *)job->data + filter * job->channels * area;
-    for (int64_t place = 0; place < area; place++) {
-        int64_t k = place * job->channels;
-        for (int64_t c = 0; c < job->channels; c++, k++) {
-            const int8_t w = weight[c * area + place];
-            const int64_t group = k / NDRT_WHOLE_GROUP;
-            out[k / QUAD * QUAD * BLOCK + k % QUAD] = w;
-            sums[group / 2 * 2 * BLOCK + group % 2] += w;
+    const int64_t area = job->window[0] * job->window[1], channels = job->channels;
+    const int8_t *weight = (const int8_t *)job->data + filter * channels * area;
+    for (int64_t place = 0; place < area; place++, weight++) {
+        const int64_t first = place * channels;
+        if (channels % QUAD) {
+            for (int64_t c = 0; c < channels; c++)
+                pack_some(weight + c * area, area, 1, first + c, out, sums);
+        } else {
+            for (int64_t c = 0; c < channels; c += QUAD)
+                pack_some(weight + c * area, area, QUAD, first + c, out, sums);
         }
     }
 }
 
-/* The sums of squares of weights that one sum of 16 bits meets, of those above and below 0. */
-typedef struct {
-    int32_t above, below;
-} squares;
-
-static void add_weight(squares *s, int32_t w) { *(w > 0 ? &s->above : &s->below) += w * w; }
+/* Beyond any sum of squares of data. */
+static const int32_t NONE = INT32_MAX;
 
 /* The most that the sum of squares of data may be so that 16 bits hold the sum of its products with
- * these weights. By the inequality of Cauchy and Schwarz the square of that sum is at most the one
- * times the other; data is not below 0, so that this is true of the weights on each side of 0. */
-static void lower(int32_t *limit, const squares *s) {
-    const int32_t most = s->above > s->below ? s->above : s->below;
-    const int32_t other = most ? INT16_MAX * INT16_MAX / most : NONE;
-    if (other < *limit) *limit = other;
+ * weights, of which `most` is the sum of squares on the one side of 0 or the other, whichever is
+ * greater. By the inequality of Cauchy and Schwarz the square of the sum of products is at most the
+ * one times the other; data is not below 0, so that this is true on each side of 0. */
+static int32_t limit_of(__m256i most) {
+    int32_t lanes[8], greatest = 0;
+    _mm256_storeu_si256((__m256i *)lanes, most);
+    for (int i = 0; i < 8; i++) greatest = lanes[i] > greatest ? lanes[i] : greatest;
+    return greatest ? INT16_MAX * INT16_MAX / greatest : NONE;
 }
 
-/* NDRT_WHOLE_BOUNDS of a chunk. */
+/* NDRT_WHOLE_BOUNDS of a chunk: of all weights that a sum of 16 bits meets, and of pairs. */
 static void bound(const int8_t *weights, int32_t *limits) {
-    for (int i = 0; i < NDRT_WHOLE_BOUNDS; i++) limits[i] = NONE;
-    for (int lane = 0; lane < 2 * BLOCK; lane++) {
-        squares all = {0};
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i most = zero, most_of_pairs = zero;
+    for (int at = 0; at < QUAD * BLOCK; at += 16) {
+        __m256i above = zero, below = zero;
         for (int q = 0; q < CHUNK / QUAD; q++) {
-            squares pair = {0};
-            for (int i = 0; i < 2; i++) {
-                const int8_t w = weights[2 * lane + q * QUAD * BLOCK + i];
-                add_weight(&all, w);
-                add_weight(&pair, w);
-            }
-            lower(&limits[1], &pair);
+            const __m128i *given = (const __m128i *)(weights + q * QUAD * BLOCK + at);
+            const __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128(given));
+            const __m256i high = _mm256_max_epi16(w, zero), low = _mm256_min_epi16(w, zero);
+            const __m256i more = _mm256_madd_epi16(high, high), less = _mm256_madd_epi16(low, low);
+            most_of_pairs = _mm256_max_epi32(most_of_pairs, _mm256_max_epi32(more, less));
+            above = _mm256_add_epi32(above, more);
+            below = _mm256_add_epi32(below, less);
         }
-        lower(&limits[0], &all);
+        most = _mm256_max_epi32(most, _mm256_max_epi32(above, below));
     }
+    limits[0] = limit_of(most);
+    limits[1] = limit_of(most_of_pairs);
 }
 
 static void pack_block(const packing *job, const ndrt_whole_layout *l, int64_t block) {

@@ -138,6 +138,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_LAYER_FACTORS] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_ROUND_LAYER] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_DENSE_SCALES] = &ndrt_family_byte_layers, \
+    [NDRT_KERNEL_BEND_SUMS] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_ROUND_AWAY] = &ndrt_family_byte_layers, \
     [NDRT_KERNEL_TO_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_JOIN_BYTES] = &ndrt_family_bytes, \

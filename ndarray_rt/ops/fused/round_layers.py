@@ -21,7 +21,7 @@ from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import boolean, choice, number, optional_number, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
-from ...storage.kernels import elementwise as kernels
+from ...storage.kernels import bytes as kernels
 from ...storage.stream import Mem
 from ..quantization import native
 from ..quantization.native import END, KINDS
@@ -45,6 +45,8 @@ from ..tensor.pointwise import shifted
 from .part_of_layer import PartParams
 
 NORM = ("gamma", "beta", "mean", "var")
+# what -2^31 and 2^31 stand for in sums, and what floats are multiplied by to be sums
+RANGE = ("low", "high", "steps")
 
 
 @params_class
@@ -54,6 +56,8 @@ class RoundParams(PartParams):
     data_type: str = choice("int8", "uint8", doc="dtype of the layer's data")
     out_scale: float | None = optional_number(doc="what the layer's floats are multiplied by; "
                                                   "None: it gives int32 sums")
+    with_steps: bool = boolean(False, doc="without out_scale: what floats are multiplied by to be "
+                                          "sums is an output, too")
     no_bias: bool = boolean(False, doc="the layer has no bias")
 
     @property
@@ -82,12 +86,14 @@ def output_names(p: RoundParams) -> tuple[str, ...]:
     """An int32 bias where the layer gives sums, and what their ends stand for; else one of floats,
     which are whole, and a scale."""
     bias = ("bias",) if p.has_bias else ()
-    return ("weight", *bias, *(("scale",) if p.out_scale is not None else ("low", "high")))
+    if p.out_scale is not None:
+        return ("weight", *bias, "scale")
+    return ("weight", *bias, *RANGE[:2 + p.with_steps])
 
 
 def types_made(p: RoundParams) -> list[DType]:
-    bias = [INT32 if p.out_scale is None else FLOAT32] if p.has_bias else []
-    return [INT8, *bias, FLOAT32, *([FLOAT32] if p.out_scale is None else [])]
+    whole = {"weight": INT8, "bias": INT32 if p.out_scale is None else FLOAT32}
+    return [whole.get(name, FLOAT32) for name in output_names(p)]
 
 
 def outputs_type(p: RoundParams, outs: TypeList) -> TypeList:
@@ -103,8 +109,10 @@ def write(p: RoundParams, whole: Whole, data_scale: np.float32, ends: Any,
     if p.out_scale is not None:
         outs[-1].write(whole.factors(data_scale, np.float32(p.out_scale)))
         return
-    for out, end in zip(outs[-2:], ends, strict=True):
-        out.write(one(end))
+    if p.with_steps:
+        ends = *ends, np.float32(data_scale * whole.scales[0])
+    for out, value in zip(outs[1 + p.has_bias:], ends, strict=True):
+        out.write(one(value))
 
 
 # ---- weights of floats --------------------------------------------------------------------------
@@ -122,7 +130,7 @@ def infer_shape(p: RoundLayerParams, ins: ShapeList, outs: ShapeList,
     vectors = [merge(shape, rows, "lengths of a vector and of the weights") for shape in ins[3:]]
     bias = [merge(outs[1], rows, "lengths of the bias and of the weights")] if p.has_bias else []
     behind = outs[1 + p.has_bias:]
-    last = ends_shape(behind, ("low", "high")) if p.out_scale is None else [
+    last = ends_shape(behind, output_names(p)[-len(behind):]) if p.out_scale is None else [
         merge(behind[0], rows, "lengths of the scales and of the weights")]
     return ([*ends_shape(ins[:2], ("data_min", "data_max")), weight, *vectors],
             [weight, *bias, *last])
@@ -159,17 +167,25 @@ def compute_ex(ctx: OpContext, p: RoundLayerParams, ins: list[NDArray], outs: li
             factors=factors, shifts=shifts, gamma=None if p.fix_gamma else gamma, beta=beta,
             mean=mean, var=var, bias=bias, n=rows, epsilon=p.eps))
         bias = shifts
+    named = _made(ctx, p, outs)
     is_scaled = p.out_scale is not None
-    made = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
     ctx.kernel(kernels.round_layer(
-        weight_out=made[0], bias_out=made[1] if p.has_bias else None,
-        scale=made[-1] if is_scaled else None, low=None if is_scaled else made[-2],
-        high=None if is_scaled else made[-1],
-        weight=weight, factors=factors, bias=bias, data_low=low, data_high=high, rows=rows,
-        width=prod(ins[2].shape[1:]), is_signed=is_signed, from_zero=p.from_zero,
-        by_rows=is_scaled, kind=lib.NDRT_F32 if is_scaled else lib.NDRT_S32,
+        weight_out=named["weight"], bias_out=named.get("bias"), scale=named.get("scale"),
+        range=named.get("low"), weight=weight, factors=factors, bias=bias, data_low=low,
+        data_high=high, rows=rows, width=prod(ins[2].shape[1:]), is_signed=is_signed,
+        from_zero=p.from_zero, by_rows=is_scaled, kind=lib.NDRT_F32 if is_scaled else lib.NDRT_S32,
         out_scale=p.out_scale or 0.0))
-    native.put_all(ctx, made, outs)
+    native.put_all(ctx, list(named.values()), outs)
+
+
+def _made(ctx: OpContext, p: RoundParams, outs: list[Output]) -> dict[str, Mem]:
+    """Room for the outputs, by name; that of the range begins with its low end."""
+    room_of = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
+    named = dict(zip(output_names(p), room_of, strict=True))
+    if p.out_scale is None:
+        whole = ctx.stream.scratch(default_desc(FLOAT32, (len(RANGE),)))
+        named |= {name: shifted(whole, i, END) for i, name in enumerate(RANGE) if name in named}
+    return named
 
 
 # ---- weights of int8 ----------------------------------------------------------------------------
@@ -193,7 +209,7 @@ def infer_shape_dense(p: RoundParams, ins: ShapeList, outs: ShapeList,
                      "lengths of the bias and of the weights")
         made[5] = bias
         results.append(bias)
-    return made, [*results, *ends_shape(outs[len(results):], ("scale", "high"))]
+    return made, [*results, *ends_shape(outs[len(results):], output_names(p)[len(results):])]
 
 
 def infer_type_dense(p: RoundParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
@@ -218,24 +234,18 @@ def compute_ex_dense(ctx: OpContext, p: RoundParams, ins: list[NDArray], outs: l
                      ) -> None:
     given: dict[str, Mem] = {name: get_default(array, ctx.stream)
                              for name, array in zip(dense_names(p), ins, strict=True)}
-    ratio, factor = room(ctx), room(ctx)
-    is_scaled = p.out_scale is not None
-    made = [ctx.stream.scratch(default_desc(out.array.dtype, out.shape)) for out in outs]
-    ends = None if is_scaled else ctx.stream.scratch(default_desc(FLOAT32, (2,)))
-    if ends is not None:
-        made[-2:] = [shifted(ends, i, END) for i in range(2)]
+    ratio, factor, named = room(ctx), room(ctx), _made(ctx, p, outs)
     ctx.kernel(kernels.dense_scales(
-        ratio=ratio, factor=factor, scale=made[-1] if is_scaled else room(ctx), range=ends,
-        data_low=given["min_data"],
-        data_high=given["max_data"], weight_low=given["min_weight"],
+        ratio=ratio, factor=factor, scale=named.get("scale") or room(ctx), range=named.get("low"),
+        data_low=given["min_data"], data_high=given["max_data"], weight_low=given["min_weight"],
         weight_high=given["max_weight"], bias_low=given.get("min_bias"),
         bias_high=given.get("max_bias"), is_signed=p.data_dtype == INT8,
         out_scale=p.out_scale or 0.0))
     parts = [("weight", ratio), *([("bias", factor)] if p.has_bias else [])]
-    for mem, out, (name, times) in zip(made, outs, parts, strict=False):
-        ctx.kernel(kernels.round_away(out=mem, data=given[name], factor=times,
+    for out, (name, times) in zip(outs, parts, strict=False):
+        ctx.kernel(kernels.round_away(out=named[name], data=given[name], factor=times,
                                       n=prod(out.shape), kind=KINDS[out.array.dtype]))
-    native.put_all(ctx, made, outs)
+    native.put_all(ctx, list(named.values()), outs)
 
 
 register(OpDef(
@@ -248,7 +258,7 @@ register(OpDef(
         "(rows,). The outputs are int8 weights, the bias in whole steps of the sums, which keeps "
         "away from the ends of int32, as float32, and scale (rows,), which brings sums to floats "
         "times out_scale. Without out_scale all weights have one scale, the bias is int32, and "
-        "(1,), (1,) is the range of int32 sums. Made by passes."))
+        "(1,), (1,) is the range of int32 sums; steps (1,). Made by passes."))
 register(OpDef(
     "_round_dense", RoundParams, inputs=dense_names, outputs=output_names,
     infer_shape=infer_shape_dense, infer_type=infer_type_dense, compute=compute_dense,

@@ -19,7 +19,7 @@ from ...op.infer import ShapeList, TypeList, known, merge
 from ...op.params import boolean, choice, number, params_class
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import channels_last_desc, default_desc
-from ...storage.kernels import elementwise as kernels
+from ...storage.kernels import bytes as kernels
 from ..nn import convolution, fully_connected
 from ..nn.convolution import ConvolutionParams
 from ..nn.fully_connected import FullyConnectedParams
@@ -35,13 +35,9 @@ Sums = Callable[[Any, list[AnyArray], Shape], AnyArray]
 
 
 @params_class
-class RoundedParams(PartParams):
-    """What becomes of the sums. Functions of them are as `Bend`; the first one is before the
-    summand."""
+class BentParams(PartParams):
+    """What follows sums. Functions of them are as `Bend`; the first one is before the summand."""
 
-    out_type: str = choice("int8", "uint8", "int32", "float32",
-                           doc="dtype of the output; int32: the sums with the bias")
-    out_scale: float = number(1.0, doc="what the output's floats are multiplied by")
     with_sum: bool = boolean(False, doc="8-bit numbers with a range are added")
     first_slope: float = number(1.0, doc="factor of what is below 0, before the summand")
     first_low: float = number(-math.inf, doc="lower bound before the summand")
@@ -51,6 +47,20 @@ class RoundedParams(PartParams):
     last_high: float = number(math.inf, doc="upper bound")
 
     @property
+    def bends(self) -> tuple[Bend, Bend]:
+        return (Bend(self.first_slope, self.first_low, self.first_high),
+                Bend(self.last_slope, self.last_low, self.last_high))
+
+
+@params_class
+class RoundedParams(BentParams):
+    """What becomes of the sums of a layer."""
+
+    out_type: str = choice("int8", "uint8", "int32", "float32",
+                           doc="dtype of the output; int32: the sums with the bias")
+    out_scale: float = number(1.0, doc="what the output's floats are multiplied by")
+
+    @property
     def dtype(self) -> DType:
         """The output's."""
         return find_dtype(self.out_type)
@@ -58,11 +68,6 @@ class RoundedParams(PartParams):
     @property
     def is_scaled(self) -> bool:
         return self.out_type != "int32"
-
-    @property
-    def bends(self) -> tuple[Bend, Bend]:
-        return (Bend(self.first_slope, self.first_low, self.first_high),
-                Bend(self.last_slope, self.last_low, self.last_high))
 
 
 @params_class

@@ -15,7 +15,8 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
-from ...storage.kernels import elementwise as kernels
+from ...storage.kernels import bytes as kernels
+from ...storage.kernels.elementwise import fill
 from ...storage.kernels.pool import pool_bytes
 from ...storage.stream import Mem
 from ..nn.pool_window import Windows
@@ -54,7 +55,7 @@ def fill_range(ctx: OpContext, outs: list[Output], ends: Ends) -> None:
     """A range that is known beforehand."""
     for out, end in zip(outs[1:], ends, strict=True):
         with out.open(END, ctx.stream) as y:
-            ctx.kernel(kernels.fill(out=y, n=1, value=float(end)))
+            ctx.kernel(fill(out=y, n=1, value=float(end)))
 
 
 def pass_range(ctx: OpContext, ends: Sequence[NDArray], outs: list[Output]) -> None:
@@ -237,7 +238,7 @@ def join(ctx: OpContext, parts: list[NDArray], ends: list[NDArray], axis: int,
     can_add(out)
     low, high, given = number(ctx), number(ctx), ends_of(ends, ctx)
     for end in (low, high):
-        ctx.kernel(kernels.fill(out=end, n=1, value=0.0))
+        ctx.kernel(fill(out=end, n=1, value=0.0))
     for i in range(len(parts)):
         ctx.kernel(kernels.widen_range(low=low, high=high, data_low=given[2 * i],
                                        data_high=given[2 * i + 1]))

@@ -21,8 +21,8 @@ from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
+from ...storage.kernels.bytes import product_range, whole_bias
 from ...storage.kernels.conv import whole_depthwise
-from ...storage.kernels.elementwise import product_range, whole_bias
 from ...storage.kernels.gemm import pack_whole, whole_windows
 from ...storage.stream import Mem, Stream
 from ..nn.conv_geometry import Geometry

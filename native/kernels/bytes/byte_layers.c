@@ -100,6 +100,14 @@ static float weight_scale(float most) {
     return most > 0.0f && !isinf(made) ? made : MOST;
 }
 
+/* What -2^31 and 2^31 stand for, and what floats were multiplied by to be sums. */
+static void write_range(float *range, float end, float steps) {
+    if (!range) return;
+    range[0] = -end;
+    range[1] = end;
+    range[2] = steps;
+}
+
 /* One scale for all weights, which is smaller where int32 would not hold a bias. */
 static float whole_scale(const layer *job, float most, float data_scale) {
     float scale = weight_scale(most), bias = 0.0f;
@@ -110,8 +118,7 @@ static float whole_scale(const layer *job, float most, float data_scale) {
         scale = MOST_BIAS / bias / data_scale;
         end = INT32_END / (scale * data_scale);
     }
-    if (job->low) *job->low = -end;
-    if (job->high) *job->high = end;
+    write_range(job->range, end, data_scale * scale);
     return scale;
 }
 
@@ -191,10 +198,7 @@ static ndrt_status dense_scales(kernel_call *call, int nthreads) {
     *job.ratio = ratio;
     *job.factor = factor;
     *job.scale = job.out_scale / data_scale / scale;
-    if (job.range) {
-        job.range[0] = -end;
-        job.range[1] = end;
-    }
+    write_range(job.range, end, data_scale * scale);
     return NDRT_OK;
 }
 
@@ -215,6 +219,64 @@ static ndrt_status round_away(kernel_call *call, int nthreads) {
     return NDRT_OK;
 }
 
+/* ---- what follows sums ---------------------------------------------------------------------- */
+
+/* Of numbers: a slope below 0, and bounds. */
+typedef struct {
+    double slope, low, high;
+} bend;
+
+/* Of sums, where bounds of floats are given. */
+static bend bend_of(double slope, double low, double high, double steps) {
+    return (bend){slope, isinf(low) ? low : low * steps, isinf(high) ? high : high * steps};
+}
+
+INLINED double bent(double y, bend b) {
+    y = y < 0 ? y * b.slope : y;
+    y = y < b.low ? b.low : y;
+    return y > b.high ? b.high : y;
+}
+
+INLINED int32_t near_int32(double y) {
+    y = rint(y == y ? y : 0.0);
+    y = y > INT32_MAX ? INT32_MAX : y;
+    return (int32_t)(y < INT32_MIN ? INT32_MIN : y);
+}
+
+#define BEND(name, summand)                                                                        \
+    static void name(const ndrt_bend_sums_args *job, int64_t from, int64_t to, bend first,         \
+                     double ratio, bend last) {                                                    \
+        const int32_t *data = job->data;                                                           \
+        int32_t *out = job->out;                                                                   \
+        (void)ratio;                                                                               \
+        _Pragma("omp simd") for (int64_t i = from; i < to; i++) out[i] =                           \
+            near_int32(bent(bent(data[i], first) + summand, last));                                \
+    }
+BEND(bend_alone, 0.0)
+BEND(bend_with_s8, ((const int8_t *)job->added)[i] * ratio)
+BEND(bend_with_u8, ((const uint8_t *)job->added)[i] * ratio)
+
+static ndrt_status bend_sums(kernel_call *call, int nthreads) {
+    const ndrt_bend_sums_args job = ndrt_read_bend_sums(call);
+    double ratio = 0.0;
+    if (job.added) {
+        TRY(need_numbers("bend sums", job.low, job.high));
+        const float times = *job.steps / scale_of(job.low, job.high, job.added_signed);
+        ratio = (double)times;
+    }
+    const double steps = (double)*job.steps;
+    const bend first = bend_of(job.first_slope, job.first_low, job.first_high, steps);
+    const bend last = bend_of(job.last_slope, job.last_low, job.last_high, steps);
+#pragma omp parallel for schedule(static) num_threads(nthreads) if (nthreads > 1)
+    for (int part = 0; part < nthreads; part++) {
+        const int64_t from = job.n * part / nthreads, to = job.n * (part + 1) / nthreads;
+        (!job.added         ? bend_alone
+         : job.added_signed ? bend_with_s8
+                            : bend_with_u8)(&job, from, to, first, ratio, last);
+    }
+    return NDRT_OK;
+}
+
 /* ---- the family ----------------------------------------------------------------------------- */
 
 typedef struct {
@@ -229,6 +291,7 @@ static layers layers_of(kernel_call *call) {
     case NDRT_KERNEL_PRODUCT_FACTOR: return (layers){"product factor", product_factor, 5};
     case NDRT_KERNEL_LAYER_FACTORS: return (layers){"layer factors", layer_factors, 2};
     case NDRT_KERNEL_ROUND_LAYER: return (layers){"round layer", round_layer, 1};
+    case NDRT_KERNEL_BEND_SUMS: return (layers){"bend sums", bend_sums, 3};
     case NDRT_KERNEL_DENSE_SCALES: return (layers){"dense scales", dense_scales, 7};
     default: return (layers){"round away", round_away, 3};
     }
@@ -247,6 +310,10 @@ static int is_missing(kernel_call *call) {
         const ndrt_dense_scales_args job = ndrt_read_dense_scales(call);
         return !job.bias_low != !job.bias_high;
     }
+    if (call->kernel == NDRT_KERNEL_BEND_SUMS) {
+        const ndrt_bend_sums_args job = ndrt_read_bend_sums(call);
+        return !job.added != !job.low || !job.added != !job.high;
+    }
     return 0;
 }
 
@@ -255,6 +322,7 @@ static ndrt_status check(kernel_call *call) {
     int64_t n = 1;
     int is_known = 1;
     if (call->kernel == NDRT_KERNEL_LAYER_FACTORS) n = ndrt_read_layer_factors(call).n;
+    if (call->kernel == NDRT_KERNEL_BEND_SUMS) n = ndrt_read_bend_sums(call).n;
     if (call->kernel == NDRT_KERNEL_ROUND_AWAY) {
         const ndrt_round_away_args job = ndrt_read_round_away(call);
         n = job.n;
@@ -275,6 +343,8 @@ static ndrt_status check(kernel_call *call) {
 }
 
 static int threads(kernel_call *call) {
+    if (call->kernel == NDRT_KERNEL_BEND_SUMS)
+        return ndrt_team_for(call, ndrt_read_bend_sums(call).n);
     if (call->kernel != NDRT_KERNEL_ROUND_LAYER) return 1;
     const layer job = ndrt_read_round_layer(call);
     return ndrt_team_for(call, job.rows * job.width);
