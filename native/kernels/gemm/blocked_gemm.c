@@ -9,9 +9,14 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-/* Parts begin at multiples of these: no two threads write to one cache line, and tiles are whole.
- */
-enum { ROWS_TOGETHER = 8, COLUMNS_TOGETHER = 48 };
+/* Parts begin at multiples of these: no two threads write to one cache line, and tiles are whole,
+ * but where there are so few columns that parts would be of unlike size. */
+enum { ROWS_TOGETHER = 8, COLUMNS_TOGETHER = 48, FEW_COLUMNS_TOGETHER = 16 };
+
+static int64_t columns_together(int64_t columns, int nparts) {
+    return columns < (int64_t)8 * COLUMNS_TOGETHER * nparts ? FEW_COLUMNS_TOGETHER
+                                                            : COLUMNS_TOGETHER;
+}
 
 /* What both kernels give the threads to do. Arrays step over products in two directions. */
 typedef struct {
@@ -160,14 +165,14 @@ static int threads(kernel_call *call) {
 /* Into how many parts columns are cut; nparts / this many rows. The longer the shorter side of a
  * part, the less of what is read is read by several. */
 static int parts_across(const work *w, int nparts) {
+    const int64_t together = columns_together(w->whole.columns, nparts);
     int best = 1;
     int64_t least = INT64_MAX;
     for (int n = 1; n <= nparts; n++) {
         if (nparts % n) continue;
         const int64_t columns = (w->whole.columns + n - 1) / n;
         const int64_t rows = (w->whole.rows + nparts / n - 1) / (nparts / n);
-        const int64_t padded =
-            (columns + COLUMNS_TOGETHER - 1) / COLUMNS_TOGETHER * COLUMNS_TOGETHER;
+        const int64_t padded = (columns + together - 1) / together * together;
         const int64_t side = (rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER * ROWS_TOGETHER + padded;
         if (side < least) {
             best = n;
@@ -201,8 +206,9 @@ static void compute(const work *w, int64_t product, int64_t i, int nparts, int a
     part.scratch = scratch;
     part.row = begin_of(part.rows, i / across, along, ROWS_TOGETHER);
     part.row_end = begin_of(part.rows, i / across + 1, along, ROWS_TOGETHER);
-    part.column = begin_of(part.columns, i % across, across, COLUMNS_TOGETHER);
-    part.column_end = begin_of(part.columns, i % across + 1, across, COLUMNS_TOGETHER);
+    const int64_t together = columns_together(part.columns, nparts);
+    part.column = begin_of(part.columns, i % across, across, together);
+    part.column_end = begin_of(part.columns, i % across + 1, across, together);
     if (part.row == part.row_end || part.column == part.column_end) return;
     if (w->kind == NDRT_F64)
         ndrt_blocked_float64(&part);

@@ -5,12 +5,12 @@
 #include "kernels/ndrt_kernel.h"
 
 enum {
-    NDRT_BLOCKED_STRIP = 48,    /* columns that are computed at a time, at most */
-    NDRT_BLOCKED_SMALL = 4096,  /* numbers of a right matrix that is not cut into blocks */
-    NDRT_BLOCKED_THIN = 4,      /* rows that are not worth to rearrange the right matrix for */
-    NDRT_BLOCKED_STRETCH = 512, /* columns that these are computed for at a time */
-    NDRT_BLOCKED_FEW = 48,      /* rows that a block of it stays in the second cache for */
-    NDRT_BLOCKED_ROWS = 96,     /* of a block of the left matrix, and of the right one: */
+    NDRT_BLOCKED_STRIP = 48,     /* columns that are computed at a time, at most */
+    NDRT_BLOCKED_SMALL = 4096,   /* numbers of a right matrix that is not cut into blocks */
+    NDRT_BLOCKED_THIN = 4,       /* rows that are not worth to rearrange the right matrix for */
+    NDRT_BLOCKED_STRETCH = 2048, /* columns that these are computed for at a time */
+    NDRT_BLOCKED_FEW = 48,       /* rows that a block of it stays in the second cache for */
+    NDRT_BLOCKED_ROWS = 96,      /* of a block of the left matrix, and of the right one: */
     NDRT_BLOCKED_DEPTH = 256,
     NDRT_BLOCKED_DEPTH_OF_FEW = 64, /* where lines are contiguous: longer ones are read faster */
     NDRT_BLOCKED_COLUMNS = 768,
