@@ -59,19 +59,21 @@ BYTE_KERNELS: tuple[Kernel, ...] = (
            "its weights by, for each of n channels, and the bias it makes."),
     Kernel("round_layer", "byte_layers",
            ">weight_out:any >bias_out:any? >scale? >range? weight factors? bias? data_low "
-           "data_high", "rows width is_signed:flag from_zero:flag by_rows:flag kind:int",
-           "out_scale", "Weights, times a factor of each row, as int8, and the bias in the steps "
-           "of the sums, whole numbers of kind S32 or F32: with a scale of each row, such that the "
-           "bias keeps away from the ends of int32, or with one. `scale` brings sums to floats "
-           "times `out_scale`; with one scale, `range` is what -2^31 and 2^31 stand for, and what "
-           "floats are multiplied by to be sums. uint8 data is refused with `from_zero` if its "
-           "range begins below 0."),
+           "data_high added?", "rows width is_signed:flag from_zero:flag by_rows:flag kind:int",
+           "out_scale growth added_growth",
+           "Weights, times a factor of each row, as int8, and the bias in the steps of the sums, "
+           "whole numbers of kind S32 or F32: with a scale of each row, such that the bias keeps "
+           "away from the ends of int32, or with one. `scale` brings sums to floats times "
+           "`out_scale`; with one scale, there is room for the bias times the growth and for "
+           "floats up to `added` times theirs, and `range` is what -2^31 and 2^31 stand for, and "
+           "what floats are multiplied by to be sums. uint8 data is refused with `from_zero` if "
+           "its range begins below 0."),
     Kernel("dense_scales", "byte_layers",
            ">ratio >factor >scale data_low data_high weight_low weight_high bias_low? bias_high? "
            ">range?",
-           "is_signed:flag", "out_scale",
+           "is_signed:flag", "out_scale growth",
            "Of int8 weights and bias: what both are multiplied by so that the bias is in the steps "
-           "of the sums and keeps away from the ends of int32; `scale` and "
+           "of the sums and, times the growth, keeps away from the ends of int32; `scale` and "
            "`range` as of round_layer."),
     Kernel("bend_sums", "byte_layers", ">out:s32 data:s32 steps added:any? low? high?",
            "n added_signed:flag?", "first_slope:f64 first_low:f64 first_high:f64 last_slope:f64 "

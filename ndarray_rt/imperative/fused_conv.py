@@ -21,9 +21,17 @@ from ..ops.quantization.ranges import (
     floats_type,
     need_dtype,
     value_of,
+    widest,
     zero_gradients,
 )
-from ..ops.quantization.whole_layers import Whole, extent, folded, scale_of, whole_layer
+from ..ops.quantization.whole_layers import (
+    Headroom,
+    Whole,
+    extent,
+    folded,
+    scale_of,
+    whole_layer,
+)
 from . import fused_layers as layers
 from .fused_layers import FusedLayerParams, Steps
 from .subgraph_ops import types_inside
@@ -127,7 +135,15 @@ def float_layer(p: FusedConvParams, given: Mapping[str, AnyArray],
 def whole_numbers(p: FusedConvParams, given: Mapping[str, AnyArray], data_scale: np.float32,
                   ) -> Whole:
     """The layer on whole numbers, of its inputs by name."""
-    return whole_layer(*float_layer(p, given), data_scale, by_rows=p.calibrated is not None)
+    layer = float_layer(p, given)
+    if p.calibrated is not None:
+        return whole_layer(*layer, data_scale, by_rows=True)
+    bias, summand = p.growths
+    most = np.float32(0)
+    if p.with_sum:
+        most = widest(*(value_of(given[end]) for end in ("sum_min", "sum_max")))
+    return whole_layer(*layer, data_scale, by_rows=False,
+                       behind=Headroom(bias, most * np.float32(summand)))
 
 
 def plus(steps: Steps, given: Mapping[str, AnyArray]) -> Steps:

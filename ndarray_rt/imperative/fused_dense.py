@@ -24,6 +24,7 @@ from ..ops.quantization.ranges import (
     zero_gradients,
 )
 from ..ops.quantization.whole_layers import (
+    Headroom,
     Whole,
     extent,
     rescaled_layer,
@@ -117,12 +118,14 @@ def compute(ctx: OpContext, p: FusedDenseParams, ins: list[AnyArray],
 def whole_numbers(p: FusedDenseParams, given: Mapping[str, AnyArray], data_scale: np.float32,
                   ) -> Whole:
     """The layer on whole numbers, of its inputs by name."""
+    by_rows = p.calibrated is not None or p.gives_floats
+    growth = 1.0 if by_rows else p.growths[0]
     if p.channel_wise_quantize:
-        by_rows = p.calibrated is not None or p.gives_floats
-        return whole_layer(given["weight"], given.get("bias"), data_scale, by_rows)
+        return whole_layer(given["weight"], given.get("bias"), data_scale, by_rows,
+                           Headroom(growth))
     bias_ends = None if p.layer.no_bias else ends_of(given, "bias")
     return rescaled_layer(given["weight"], ends_of(given, "weight"), given.get("bias"), bias_ends,
-                          data_scale)
+                          data_scale, growth)
 
 
 def ends_of(given: Mapping[str, AnyArray], name: str) -> tuple[np.float32, np.float32]:

@@ -128,6 +128,21 @@ class FusedLayerParams(SubgraphParams):
         return gives_no_negatives(self.nodes[-1])
 
     @property
+    def growths(self) -> tuple[float, float]:
+        """What functions behind the layer may multiply its bias by, and its summand, at most."""
+        bias = summand = 1.0
+        is_summed = False
+        for node in self.nodes[1:]:
+            p: Any = node.params
+            name = "" if node.op is None else node.op.name
+            is_summed |= name == "elemwise_add"
+            if name == "LeakyReLU" and p.act_type == "leaky":
+                most = max(1.0, abs(p.slope))
+                bias *= most
+                summand *= most if is_summed else 1.0
+        return bias, summand
+
+    @property
     @abstractmethod
     def ends(self) -> tuple[str, ...]:
         """Names of the ends of ranges, behind the inputs of the graph."""

@@ -195,6 +195,8 @@ def _rounded(node: Node, plan: _Plan, given: Mapping[str, Entry], data: DType) -
                                 "out_scale": plan.out_scale, "no_bias": p.layer.no_bias,
                                 "with_steps": plan.out_scale is None and (
                                     plan.is_bent or "sum" in given)}
+    if plan.out_scale is None:
+        attrs["growth"] = p.growths[0]
     bias = () if p.layer.no_bias else ("bias",)
     name = f"{node.name}_rounded"
     if node.op is find(DENSE) and not p.channel_wise_quantize:
@@ -209,4 +211,7 @@ def _rounded(node: Node, plan: _Plan, given: Mapping[str, Entry], data: DType) -
             norm: Any = p.nodes[1].params
             attrs |= {"with_norm": True, "eps": norm.eps, "fix_gamma": norm.fix_gamma}
             names += NORM_INPUTS
+    if plan.out_scale is None and "sum" in given:
+        attrs |= {"with_sum": True, "sum_growth": p.growths[1]}
+        names += SUMMAND[1:]
     return make("_round_layer", attrs, [given[name] for name in names], name)

@@ -111,7 +111,8 @@ def rounded_layer(p: dict[str, Any]) -> Callable[..., Any]:
     out_scale = p.get("out_scale")
 
     def reference(low: Array, high: Array, weight: Array, *others: Array) -> Any:
-        given = iter(others)
+        summand = widest(others[-2][0], others[-1][0]) if p.get("with_sum") else 0
+        given = iter(others[:-2] if p.get("with_sum") else others)
         bias = None if p.get("no_bias") else next(given)
         if p.get("with_norm"):
             gamma, beta, mean, var = given
@@ -120,9 +121,14 @@ def rounded_layer(p: dict[str, Any]) -> Callable[..., Any]:
             weight = weight * factor.reshape(-1, *[1] * (weight.ndim - 1))
         own = most_of_data / F(widest(low[0], high[0]))
         most = abs(weight).max()
+        added = F(0 if bias is None else abs(bias).max()) * F(p.get("growth", 1)) + F(
+            summand * p.get("sum_growth", 1))
+        is_full = out_scale is None and summand and added * (F(127.5) / most * own) >= 2**30
         whole_weight, whole_bias, scale = [], [], []
         for i, row in enumerate(weight):
             of = F(127.5) / (most if out_scale is None else abs(row).max())
+            if is_full:
+                of = F(2**30) / added / own
             if bias is not None and out_scale is not None and bias[i]:
                 of = min(of, F(2**30) / abs(bias[i]) / own)
             whole_weight.append(np.clip(np.rint(row * of), -128, 127))
@@ -133,9 +139,11 @@ def rounded_layer(p: dict[str, Any]) -> Callable[..., Any]:
         made = [np.array(whole_weight).astype(np.int8)]
         if bias is not None:
             made.append(np.array(whole_bias).astype(np.int32 if out_scale is None else F))
+        end = F(2**31) / (of * own)
+        told = (one(-end), one(end)) if is_full else told_range(
+            p["data_type"], low, high, one(-most), one(most))
         last = ([np.array(scale, F)] if out_scale is not None
-                else [*told_range(p["data_type"], low, high, one(-most), one(most)),
-                      *([one(F(own * of))] if p.get("with_steps") else [])])
+                else [*told, *([one(F(own * of))] if p.get("with_steps") else [])])
         return (*made, *last)
     return reference
 
@@ -168,13 +176,19 @@ LAYERS: list[tuple[dict[str, Any], tuple[int, ...]]] = [
     ({}, (4, 2, 1, 1)), ({"no_bias": True}, (3, 17)), ({"out_scale": 3.5, **NORM}, (5, 3, 2, 3)),
     ({"out_scale": 3.5, "no_bias": True, "fix_gamma": False, **NORM}, (7, 4, 1, 1)),
     ({"fix_gamma": False, **NORM}, (2, 9)), ({"with_steps": True}, (3, 8, 1, 1)),
-    ({"with_steps": True, "no_bias": True}, (2, 5))]
+    ({"with_steps": True, "no_bias": True}, (2, 5)),
+    ({"with_steps": True, "with_sum": True, "growth": 3.5, "sum_growth": 2.0}, (3, 4, 1, 1))]
+LAYERS += [({**LAYERS[-1][0], **NORM}, (2, 3, 1, 2)), ({**LAYERS[-1][0], "no_bias": True}, (3, 5))]
 CASES += [
     *(case("_round_layer", {"data_type": kind, **p},
-           [*ends(-1.0, 2.5), floats(*shape), *([] if p.get("no_bias") else [floats(shape[0])]),
+           [*ends(-1.0 * size, 2.5 * size), floats(*shape),
+            *([] if p.get("no_bias") else [floats(shape[0])]),
             *([floats(shape[0]), floats(shape[0]), floats(shape[0]), floats(shape[0], low=0.0)]
-              if p.get("with_norm") else [])], rounded_layer(p | {"data_type": kind}))
-      for kind in ("int8", "uint8") for p, shape in LAYERS),
+              if p.get("with_norm") else []),
+            *(ends(*SUM_ENDS) if p.get("with_sum") else [])],
+           rounded_layer(p | {"data_type": kind}))
+      for kind in ("int8", "uint8") for p, shape in LAYERS
+      for size in ((1.0, 1e-6) if p.get("with_sum") else (1.0,))),
     *(case("_round_dense", {"data_type": kind, **p},
            [*ends(-1.0, 2.5), whole((5, 7)), *ends(-0.7, 0.9),
             *([] if p.get("no_bias") else [whole((5,)), *ends(-0.25, 0.5)])],

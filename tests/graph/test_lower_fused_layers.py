@@ -266,3 +266,49 @@ def test_weights_as_good_as_0() -> None:
             for got in both_ways(made, PICTURES):
                 want = np.broadcast_to(args["a_bias"].asnumpy(), got.shape)
                 assert np.linalg.norm(got - want) < 0.03 * np.linalg.norm(want)
+
+
+POINT = np.array([1.0, 10.0], "f4").reshape(1, 2, 1, 1)
+ONES = np.eye(2, dtype="f4").reshape(2, 2, 1, 1)
+
+
+def of_point(x: Any, **more: Any) -> Any:
+    return mx.sym.Convolution(x, kernel=(1, 1), num_filter=2, name="c", **more)
+
+
+def bias(value: float) -> Any:
+    return np.full(2, value, "f4")
+
+
+@pytest.mark.parametrize("skip", ["", "lower_fused_layers"])
+@pytest.mark.parametrize(("symbol", "given", "factor"), [
+    (of_point(DATA * 0, no_bias=True) + DATA, {}, 1.0),
+    (mx.sym.elemwise_add(of_point(mx.sym.relu(DATA - 20)), DATA), {"c_bias": bias(0.5)}, 1.0),
+    (of_point(DATA * 1e-7, no_bias=True) + DATA, {}, 1.0),
+    (of_point(DATA * 1e-6) + DATA, {"c_bias": bias(0.5)}, 1.0),
+    (mx.sym.relu(of_point(mx.sym.relu(DATA - 20)) + DATA), {"c_bias": bias(-0.5)}, 1.0),
+    (of_point(DATA), {"c_bias": bias(0.005)}, 0.0),
+    (mx.sym.LeakyReLU(of_point(DATA), slope=3.5), {"c_bias": bias(-1)}, 0.0),
+    (mx.sym.LeakyReLU(of_point(DATA * 0) - DATA, slope=3.5), {"c_bias": bias(-1)}, 1.0),
+    (mx.sym.abs(of_point(DATA)), {"c_bias": bias(-0.005)}, 0.0),
+    (mx.sym.FullyConnected(DATA, num_hidden=2, name="d"),
+     {"d_weight": ONES.reshape(2, 2), "d_bias": bias(1e-4)}, 0.0),
+    (mx.sym.FullyConnected(DATA, num_hidden=2, name="d"),
+     {"d_weight": ONES.reshape(2, 2) * 0, "d_bias": bias(1e-4)}, 1.0),
+    (mx.sym.LeakyReLU(mx.sym.FullyConnected(DATA, num_hidden=2, name="d"), slope=3.5),
+     {"d_weight": ONES.reshape(2, 2), "d_bias": bias(-1)}, 0.0)])
+@pytest.mark.parametrize("granularity", ["tensor-wise", "channel-wise"])
+def test_what_is_added_is_kept_where_data_are_as_good_as_0(
+        symbol: Any, given: dict[str, Any], factor: float, granularity: str, skip: str) -> None:
+    """Uncalibrated sums have the steps of data times weights: they have to hold all that is added,
+    too."""
+    given = {name: mx.nd.array(value) for name, value in {"c_weight": ONES, **given}.items()
+             if name in symbol.list_arguments()}
+    made, params, _ = quantization.quantize_model_mkldnn(
+        symbol, dict(given), {}, label_names=None, calib_mode="none",
+        quantize_granularity=granularity)
+    data = mx.nd.array(POINT * np.float32(factor))
+    want = bound(symbol, {**given, "data": data}, {}).forward()[0].asnumpy()
+    with config.override(NDRT_SKIP_PASSES=skip):
+        found = bound(made, {**params, "data": data}, {}).forward()[0].asnumpy()
+    np.testing.assert_allclose(found, want, rtol=0.02, atol=abs(want).max() * 0.02)

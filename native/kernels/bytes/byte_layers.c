@@ -100,6 +100,9 @@ static float weight_scale(float most) {
     return most > 0.0f && !isinf(made) ? made : MOST;
 }
 
+/* Data or weights are as good as 0: their ranges do not tell what sums stand for. */
+static int is_as_0(float scale, float data_scale) { return scale == MOST || data_scale == MOST; }
+
 /* What -2^31 and 2^31 stand for, and what floats were multiplied by to be sums. */
 static void write_range(float *range, float end, float steps) {
     if (!range) return;
@@ -108,14 +111,17 @@ static void write_range(float *range, float end, float steps) {
     range[2] = steps;
 }
 
-/* One scale for all weights, which is smaller where int32 would not hold a bias. */
+/* One scale for all weights, which is smaller where int32 would not hold what is added. */
 static float whole_scale(const layer *job, float most, float data_scale) {
     float scale = weight_scale(most), bias = 0.0f;
     float end = end_of_sums(widest(job->data_low, job->data_high), job->is_signed, most);
+    if (is_as_0(scale, data_scale)) end = INT32_END / (scale * data_scale);
     for (int64_t r = 0; job->bias && r < job->rows; r++)
         if (fabsf(job->bias[r]) > bias) bias = fabsf(job->bias[r]);
-    if (bias * (scale * data_scale) >= INT32_END) {
-        scale = MOST_BIAS / bias / data_scale;
+    const float added = job->added ? *job->added * job->added_growth : 0.0f;
+    const float all = bias * job->growth + added;
+    if (all * (scale * data_scale) >= (added > 0.0f ? MOST_BIAS : INT32_END)) {
+        scale = MOST_BIAS / all / data_scale;
         end = INT32_END / (scale * data_scale);
     }
     write_range(job->range, end, data_scale * scale);
@@ -183,10 +189,12 @@ static ndrt_status dense_scales(kernel_call *call, int nthreads) {
     const float weights = widest(job.weight_low, job.weight_high);
     float scale = scale_of(job.weight_low, job.weight_high, 1), ratio = 1.0f, factor = 1.0f;
     float end = end_of_sums(widest(job.data_low, job.data_high), job.is_signed, weights);
+    if (is_as_0(scale, data_scale)) end = INT32_END / (scale * data_scale);
     if (job.bias_low) {
         TRY(need_numbers("dense scales", job.bias_low, job.bias_high));
         const float own = scale_of(job.bias_low, job.bias_high, 1);
-        const float limit = MOST_BIAS / widest(job.bias_low, job.bias_high) / own;
+        const float most = widest(job.bias_low, job.bias_high) * job.growth;
+        const float limit = MOST_BIAS / most / own;
         factor = data_scale * scale / own;
         if (factor > limit) {
             factor = limit;

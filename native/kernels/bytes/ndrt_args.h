@@ -201,14 +201,15 @@ static inline ndrt_layer_factors_args ndrt_read_layer_factors(const ndrt_kernel_
 
 /* Weights, times a factor of each row, as int8, and the bias in the steps of the sums, whole
  * numbers of kind S32 or F32: with a scale of each row, such that the bias keeps away from the ends
- * of int32, or with one. `scale` brings sums to floats times `out_scale`; with one scale, `range`
- * is what -2^31 and 2^31 stand for, and what floats are multiplied by to be sums. uint8 data is
- * refused with `from_zero` if its range begins below 0. */
+ * of int32, or with one. `scale` brings sums to floats times `out_scale`; with one scale, there is
+ * room for the bias times the growth and for floats up to `added` times theirs, and `range` is what
+ * -2^31 and 2^31 stand for, and what floats are multiplied by to be sums. uint8 data is refused
+ * with `from_zero` if its range begins below 0. */
 typedef struct {
     void *weight_out; void *bias_out; float *scale; float *range; const float *weight;
     const float *factors; const float *bias; const float *data_low; const float *data_high;
-    int64_t rows; int64_t width; int is_signed; int from_zero; int by_rows; int kind;
-    float out_scale;
+    const float *added; int64_t rows; int64_t width; int is_signed; int from_zero; int by_rows;
+    int kind; float out_scale; float growth; float added_growth;
 } ndrt_round_layer_args;
 static inline ndrt_round_layer_args ndrt_read_round_layer(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
@@ -216,19 +217,21 @@ static inline ndrt_round_layer_args ndrt_read_round_layer(const ndrt_kernel_call
         .weight_out = call->data[0], .bias_out = call->data[1], .scale = call->data[2],
         .range = call->data[3], .weight = call->data[4], .factors = call->data[5],
         .bias = call->data[6], .data_low = call->data[7], .data_high = call->data[8],
-        .rows = call->counts[0], .width = call->counts[1],
+        .added = call->data[9], .rows = call->counts[0], .width = call->counts[1],
         .is_signed = ndrt_int_of(call->counts[2]), .from_zero = ndrt_int_of(call->counts[3]),
         .by_rows = ndrt_int_of(call->counts[4]), .kind = ndrt_int_of(call->counts[5]),
-        .out_scale = (float)numbers[0],
+        .out_scale = (float)numbers[0], .growth = (float)numbers[1],
+        .added_growth = (float)numbers[2],
     };
 }
 
 /* Of int8 weights and bias: what both are multiplied by so that the bias is in the steps of the
- * sums and keeps away from the ends of int32; `scale` and `range` as of round_layer. */
+ * sums and, times the growth, keeps away from the ends of int32; `scale` and `range` as of
+ * round_layer. */
 typedef struct {
     float *ratio; float *factor; float *scale; const float *data_low; const float *data_high;
     const float *weight_low; const float *weight_high; const float *bias_low;
-    const float *bias_high; float *range; int is_signed; float out_scale;
+    const float *bias_high; float *range; int is_signed; float out_scale; float growth;
 } ndrt_dense_scales_args;
 static inline ndrt_dense_scales_args ndrt_read_dense_scales(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
@@ -237,7 +240,7 @@ static inline ndrt_dense_scales_args ndrt_read_dense_scales(const ndrt_kernel_ca
         .data_low = call->data[3], .data_high = call->data[4], .weight_low = call->data[5],
         .weight_high = call->data[6], .bias_low = call->data[7], .bias_high = call->data[8],
         .range = call->data[9], .is_signed = ndrt_int_of(call->counts[0]),
-        .out_scale = (float)numbers[0],
+        .out_scale = (float)numbers[0], .growth = (float)numbers[1],
     };
 }
 

@@ -32,8 +32,10 @@ from ..quantization.ranges import (
     need_dtype,
     one,
     value_of,
+    widest,
 )
 from ..quantization.whole_layers import (
+    Headroom,
     Whole,
     extent,
     folded,
@@ -45,6 +47,7 @@ from ..tensor.pointwise import shifted
 from .part_of_layer import PartParams
 
 NORM = ("gamma", "beta", "mean", "var")
+SUM_ENDS = ("sum_min", "sum_max")
 # what -2^31 and 2^31 stand for in sums, and what floats are multiplied by to be sums
 RANGE = ("low", "high", "steps")
 
@@ -59,6 +62,7 @@ class RoundParams(PartParams):
     with_steps: bool = boolean(False, doc="without out_scale: what floats are multiplied by to be "
                                           "sums is an output, too")
     no_bias: bool = boolean(False, doc="the layer has no bias")
+    growth: float = number(1.0, doc="what follows int32 sums may multiply their bias by that")
 
     @property
     def data_dtype(self) -> DType:
@@ -76,6 +80,8 @@ class RoundLayerParams(RoundParams):
     eps: float = number(1e-3, doc="added to the variance")
     fix_gamma: bool = boolean(True, doc="gamma counts as 1")
     from_zero: bool = boolean(False, doc="uint8 data whose range begins below 0 is refused")
+    with_sum: bool = boolean(False, doc="8-bit numbers with a range are added to int32 sums")
+    sum_growth: float = number(1.0, doc="what follows may multiply these by that")
 
     @property
     def has_bias(self) -> bool:
@@ -120,19 +126,22 @@ def write(p: RoundParams, whole: Whole, data_scale: np.float32, ends: Any,
 
 def input_names(p: RoundLayerParams) -> tuple[str, ...]:
     return ("data_min", "data_max", "weight", *(() if p.no_bias else ("bias",)),
-            *(NORM if p.with_norm else ()))
+            *(NORM if p.with_norm else ()), *(SUM_ENDS if p.with_sum else ()))
 
 
 def infer_shape(p: RoundLayerParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
     weight = merge(ins[2], outs[0], "shapes of the weights")
     rows = None if weight is None else weight[:1]
-    vectors = [merge(shape, rows, "lengths of a vector and of the weights") for shape in ins[3:]]
+    count = len(ins) - 2 * p.with_sum
+    vectors = [merge(shape, rows, "lengths of a vector and of the weights")
+               for shape in ins[3:count]]
     bias = [merge(outs[1], rows, "lengths of the bias and of the weights")] if p.has_bias else []
     behind = outs[1 + p.has_bias:]
     last = ends_shape(behind, output_names(p)[-len(behind):]) if p.out_scale is None else [
         merge(behind[0], rows, "lengths of the scales and of the weights")]
-    return ([*ends_shape(ins[:2], ("data_min", "data_max")), weight, *vectors],
+    return ([*ends_shape(ins[:2], ("data_min", "data_max")), weight, *vectors,
+             *ends_shape(ins[count:], SUM_ENDS[:len(ins) - count])],
             [weight, *bias, *last])
 
 
@@ -142,39 +151,50 @@ def infer_type(p: RoundLayerParams, ins: TypeList, outs: TypeList) -> tuple[Type
 
 def compute(ctx: OpContext, p: RoundLayerParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
+    given = dict(zip(input_names(p), ins, strict=True))
     low, high = value_of(ins[0]), value_of(ins[1])
     if p.from_zero and p.data_type == "uint8" and low < 0:
         raise ParameterError(f"data is uint8 and has a range from {low}, expected one from 0: int8 "
                              "stands for numbers below 0")
-    weight, bias = ins[2], None if p.no_bias else ins[3]
+    weight, bias = given["weight"], given.get("bias")
     if p.with_norm:
-        weight, bias = folded(weight, bias, p, *ins[-4:])
+        weight, bias = folded(weight, bias, p, *(given[name] for name in NORM))
+    summand = np.float32(0)
+    if p.with_sum:
+        summand = widest(*(value_of(given[end]) for end in SUM_ENDS)) * np.float32(p.sum_growth)
     data_scale = scale_of(p.data_dtype, low, high)
-    whole = whole_layer(weight, bias, data_scale, p.out_scale is not None)
+    whole = whole_layer(weight, bias, data_scale, p.out_scale is not None,
+                        Headroom(p.growth, summand))
     ends = whole.ends(p.data_dtype, [*ins[:2], *extent(weight)])
     write(p, whole, data_scale, ends, outs)
 
 
 def compute_ex(ctx: OpContext, p: RoundLayerParams, ins: list[NDArray], outs: list[Output]) -> None:
-    low, high, weight, *rest = (get_default(array, ctx.stream) for array in ins)
+    given = {name: get_default(array, ctx.stream)
+             for name, array in zip(input_names(p), ins, strict=True)}
     rows, is_signed = ins[2].shape[0], p.data_dtype == INT8
-    bias, factors = None if p.no_bias else rest[0], None
+    bias, factors, added = given.get("bias"), None, None
     if p.with_norm:
-        gamma, beta, mean, var = rest[-4:]
+        gamma, beta, mean, var = (given[name] for name in NORM)
         vector = default_desc(FLOAT32, (rows,))
         factors, shifts = ctx.stream.scratch(vector), ctx.stream.scratch(vector)
         ctx.kernel(kernels.layer_factors(
             factors=factors, shifts=shifts, gamma=None if p.fix_gamma else gamma, beta=beta,
             mean=mean, var=var, bias=bias, n=rows, epsilon=p.eps))
         bias = shifts
+    if p.with_sum:
+        added, (low, high) = room(ctx), (given[end] for end in SUM_ENDS)
+        # by 1 it is the greatest number of a range
+        ctx.kernel(kernels.dequantize_step(step=added, data_low=low, data_high=high, most=1.0))
     named = _made(ctx, p, outs)
     is_scaled = p.out_scale is not None
     ctx.kernel(kernels.round_layer(
         weight_out=named["weight"], bias_out=named.get("bias"), scale=named.get("scale"),
-        range=named.get("low"), weight=weight, factors=factors, bias=bias, data_low=low,
-        data_high=high, rows=rows, width=prod(ins[2].shape[1:]), is_signed=is_signed,
-        from_zero=p.from_zero, by_rows=is_scaled, kind=lib.NDRT_F32 if is_scaled else lib.NDRT_S32,
-        out_scale=p.out_scale or 0.0))
+        range=named.get("low"), weight=given["weight"], factors=factors, bias=bias,
+        data_low=given["data_min"], data_high=given["data_max"], added=added, rows=rows,
+        width=prod(ins[2].shape[1:]), is_signed=is_signed, from_zero=p.from_zero,
+        by_rows=is_scaled, kind=lib.NDRT_F32 if is_scaled else lib.NDRT_S32,
+        out_scale=p.out_scale or 0.0, growth=p.growth, added_growth=p.sum_growth))
     native.put_all(ctx, list(named.values()), outs)
 
 
@@ -226,7 +246,7 @@ def compute_dense(ctx: OpContext, p: RoundParams, ins: list[AnyArray],
         return value_of(given[f"min_{name}"]), value_of(given[f"max_{name}"])
     data_scale = scale_of(p.data_dtype, *ends("data"))
     whole = rescaled_layer(given["weight"], ends("weight"), given.get("bias"),
-                           ends("bias") if p.has_bias else None, data_scale)
+                           ends("bias") if p.has_bias else None, data_scale, p.growth)
     write(p, whole, data_scale, whole.ends(p.data_dtype, [*ins[:2], *ins[3:5]]), outs)
 
 
@@ -240,7 +260,7 @@ def compute_ex_dense(ctx: OpContext, p: RoundParams, ins: list[NDArray], outs: l
         data_low=given["min_data"], data_high=given["max_data"], weight_low=given["min_weight"],
         weight_high=given["max_weight"], bias_low=given.get("min_bias"),
         bias_high=given.get("max_bias"), is_signed=p.data_dtype == INT8,
-        out_scale=p.out_scale or 0.0))
+        out_scale=p.out_scale or 0.0, growth=p.growth))
     parts = [("weight", ratio), *([("bias", factor)] if p.has_bias else [])]
     for out, (name, times) in zip(outs, parts, strict=False):
         ctx.kernel(kernels.round_away(out=named[name], data=given[name], factor=times,
@@ -255,9 +275,10 @@ register(OpDef(
     ignores=lambda p: (3 + (not p.no_bias),) if p.with_norm and p.fix_gamma else (),
     doc="Weights of a layer and of batch normalization behind it as int8, for 8-bit data.\n\n"
         "data_min and data_max (1,): the range of the data; weight (rows, ...), the others "
-        "(rows,). The outputs are int8 weights, the bias in whole steps of the sums, which keeps "
-        "away from the ends of int32, as float32, and scale (rows,), which brings sums to floats "
-        "times out_scale. Without out_scale all weights have one scale, the bias is int32, and "
+        "(rows,); sum_min and sum_max (1,) with `with_sum`. The outputs are int8 weights, the bias "
+        "in whole steps of the sums, which keeps away from the ends of int32, as float32, and "
+        "scale (rows,), which brings sums to floats times out_scale. Without out_scale all weights "
+        "have one scale, by which int32 holds the bias and the summand, the bias is int32, and "
         "(1,), (1,) is the range of int32 sums; steps (1,). Made by passes."))
 register(OpDef(
     "_round_dense", RoundParams, inputs=dense_names, outputs=output_names,

@@ -27,6 +27,17 @@ def scale_of(dtype: DType, low: Any, high: Any) -> np.float32:
     return MOST if np.isinf(made) else made
 
 
+class Headroom(NamedTuple):
+    """What int32 sums have to hold beside products: the bias, times `growth`, and up to `summand`,
+    which is added behind, a float."""
+
+    growth: float = 1.0
+    summand: np.float32 = np.float32(0)
+
+
+NONE_BEHIND = Headroom()
+
+
 def extent(x: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Ends of a range around 0 that numbers lie in."""
     most = abs(x).max(initial=0)
@@ -35,8 +46,8 @@ def extent(x: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 class Whole(NamedTuple):
     """A layer on whole numbers: int8 weights, int32 bias, and what floats were multiplied by, for
-    each output or for all of them. `top` is what sums of 2^31 stand for where the weights were
-    scaled down for the bias, so that ranges do not tell it."""
+    each output or for all of them. `top` is what sums of 2^31 stand for where ranges do not tell
+    it: the weights were scaled down for what is added, or data or weights are as good as 0."""
 
     weight: AnyArray
     bias: AnyArray | None
@@ -66,12 +77,18 @@ def folded(weight: AnyArray, bias: AnyArray | None, norm: Any, gamma: AnyArray, 
         return weight * factor.reshape(-1, *[1] * (weight.ndim - 1)), beta + factor * centre
 
 
+def _top(scale: np.float32, data_scale: np.float32) -> np.float32:
+    """What sums of 2^31 stand for."""
+    made: np.float32 = np.float32(HALF_OVER[INT32] / (scale * data_scale))
+    return made
+
+
 def whole_layer(weight: AnyArray, bias: AnyArray | None, data_scale: np.float32,
-                by_rows: bool) -> Whole:
+                by_rows: bool, behind: Headroom = NONE_BEHIND) -> Whole:
     """Weights and bias of floats as whole numbers.
 
     With a scale for each row that is such that the bias keeps away from the ends of int32; a scale
-    for all is, unless it would hold the bias.
+    for all is, unless it would hold the bias and what is behind it.
     """
     rows = weight.reshape(len(weight), prod(weight.shape[1:]))
     most = abs(rows).max(axis=1, initial=0) if by_rows else abs(rows).max(initial=0)[None]
@@ -82,11 +99,16 @@ def whole_layer(weight: AnyArray, bias: AnyArray | None, data_scale: np.float32,
         if bias is not None and by_rows:
             limit = MOST_BIAS / abs(bias) / data_scale
             scales = np.where(bias != 0, np.minimum(scales, limit), scales)
-        elif bias is not None:
-            greatest = np.fmax.reduce(abs(bias), initial=np.float32(0))
-            if greatest * (scales[0] * data_scale) >= HALF_OVER[INT32]:
+        elif not by_rows:
+            greatest = np.float32(0) if bias is None else np.fmax.reduce(
+                abs(bias), initial=np.float32(0))
+            greatest = np.float32(greatest * np.float32(behind.growth) + behind.summand)
+            limit = MOST_BIAS if behind.summand > 0 else HALF_OVER[INT32]
+            if greatest * (scales[0] * data_scale) >= limit:
                 scales[0] = MOST_BIAS / greatest / data_scale
-                top = np.float32(HALF_OVER[INT32] / (scales[0] * data_scale))
+                top = _top(scales[0], data_scale)
+            elif MOST in (scales[0], data_scale):
+                top = _top(scales[0], data_scale)
         made = np.rint(rows * scales[:, None])
         whole = None if bias is None else to_int32(bias * (scales * data_scale))
     # in float32 and in place, unlike `rounded`: this is done at each run; NaN becomes 127 as there
@@ -96,25 +118,26 @@ def whole_layer(weight: AnyArray, bias: AnyArray | None, data_scale: np.float32,
 
 
 def rescaled_layer(weight: AnyArray, weight_ends: Ends, bias: AnyArray | None,
-                   bias_ends: Ends | None, data_scale: np.float32) -> Whole:
+                   bias_ends: Ends | None, data_scale: np.float32, growth: float = 1.0) -> Whole:
     """int8 weights as they are, and an int8 bias in the steps of the sums.
 
-    Where such a bias would come near to the ends of int32 the weights are scaled down.
+    Where such a bias, times the growth, would come near to the ends of int32 the weights are scaled
+    down.
     """
     scale = scale_of(INT8, *weight_ends)
+    top = _top(scale, data_scale) if MOST in (scale, data_scale) else None
     if bias is None or bias_ends is None:
-        return Whole(weight, None, np.array([scale]))
+        return Whole(weight, None, np.array([scale]), top)
     own = scale_of(INT8, *bias_ends)
-    top: np.float32 | None = None
     with np.errstate(all="ignore"):
         factor = np.float32(data_scale * scale / own)
-        limit = np.float32(MOST_BIAS / widest(*bias_ends) / own)
+        limit = np.float32(MOST_BIAS / (widest(*bias_ends) * np.float32(growth)) / own)
         if factor > limit:
             factor = limit
             smaller = np.float32(factor * own / data_scale / scale)
             weight = rounded(away(weight * smaller), INT8)
             scale = np.float32(scale * smaller)
-            top = np.float32(HALF_OVER[INT32] / (scale * data_scale))
+            top = _top(scale, data_scale)
         return Whole(weight, to_int32(away(bias * factor)), np.array([scale]), top)
 
 

@@ -116,28 +116,30 @@ def layer_factors(*, factors: Mem, shifts: Mem, gamma: Mem | None = None, beta: 
 
 def round_layer(*, weight_out: Mem, bias_out: Mem | None = None, scale: Mem | None = None,
                 range: Mem | None = None, weight: Mem, factors: Mem | None = None,
-                bias: Mem | None = None, data_low: Mem, data_high: Mem, rows: int, width: int,
-                is_signed: bool, from_zero: bool, by_rows: bool, kind: int,
-                out_scale: float) -> KernelCall:
+                bias: Mem | None = None, data_low: Mem, data_high: Mem, added: Mem | None = None,
+                rows: int, width: int, is_signed: bool, from_zero: bool, by_rows: bool, kind: int,
+                out_scale: float, growth: float, added_growth: float) -> KernelCall:
     """Weights, times a factor of each row, as int8, and the bias in the steps of the sums, whole
     numbers of kind S32 or F32: with a scale of each row, such that the bias keeps away from the
     ends of int32, or with one. `scale` brings sums to floats times `out_scale`; with one scale,
+    there is room for the bias times the growth and for floats up to `added` times theirs, and
     `range` is what -2^31 and 2^31 stand for, and what floats are multiplied by to be sums. uint8
     data is refused with `from_zero` if its range begins below 0."""
     return KernelCall(lib.NDRT_KERNEL_ROUND_LAYER, (weight_out, bias_out, scale, range, weight,
-                      factors, bias, data_low, data_high), (rows, width, is_signed, from_zero,
-                      by_rows, kind), (out_scale,))
+                      factors, bias, data_low, data_high, added), (rows, width, is_signed,
+                      from_zero, by_rows, kind), (out_scale, growth, added_growth))
 
 
 def dense_scales(*, ratio: Mem, factor: Mem, scale: Mem, data_low: Mem, data_high: Mem,
                  weight_low: Mem, weight_high: Mem, bias_low: Mem | None = None,
                  bias_high: Mem | None = None, range: Mem | None = None, is_signed: bool,
-                 out_scale: float) -> KernelCall:
+                 out_scale: float, growth: float) -> KernelCall:
     """Of int8 weights and bias: what both are multiplied by so that the bias is in the steps of the
-    sums and keeps away from the ends of int32; `scale` and `range` as of round_layer."""
+    sums and, times the growth, keeps away from the ends of int32; `scale` and `range` as of
+    round_layer."""
     return KernelCall(lib.NDRT_KERNEL_DENSE_SCALES, (ratio, factor, scale, data_low, data_high,
                       weight_low, weight_high, bias_low, bias_high, range), (is_signed,),
-                      (out_scale,))
+                      (out_scale, growth))
 
 
 def bend_sums(*, out: Mem, data: Mem, steps: Mem, added: Mem | None = None, low: Mem | None = None,
