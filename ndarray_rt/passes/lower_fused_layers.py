@@ -142,7 +142,7 @@ def _lowered(node: Node, plan: _Plan, given: Mapping[str, Entry], facts: Facts) 
     attrs = {**p.layer.to_attrs(), "of": _told(node), "no_bias": not made_of.has_bias,
              "out_type": plan.dtype.name}
     behind = {"with_sum": bool(summand),
-              **_bends("first", plan.first), **_bends("last", plan.last)}
+              **plan.first.named("first"), **plan.last.named("last")}
     if plan.out_scale is None:
         made = Entry(make(OPERATORS[node.op.name], attrs, layer, node.name), 0)
         if made_of.with_steps:
@@ -182,10 +182,6 @@ def _told(node: Node) -> str:
     assert node.op is not None
     assert node.params is not None
     return " ".join(part or "" for part in node.params.told(node.op.name, node.name))
-
-
-def _bends(name: str, bend: Bend) -> dict[str, float]:
-    return {f"{name}_{key}": value for key, value in bend._asdict().items()}
 
 
 def _rounded(node: Node, plan: _Plan, given: Mapping[str, Entry], data: DType) -> Node:

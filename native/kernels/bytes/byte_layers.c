@@ -38,10 +38,10 @@ static ndrt_status need_numbers(const char *name, const float *low, const float 
 }
 
 /* The nearest int32; 0 of NaN. */
-static int32_t whole_of(float x) {
-    const double near = rint((double)x);
-    if (!(near == near)) return 0;
-    return near >= INT32_MAX ? INT32_MAX : near <= INT32_MIN ? INT32_MIN : (int32_t)near;
+INLINED int32_t whole_of(double x) {
+    x = rint(x == x ? x : 0.0);
+    x = x > INT32_MAX ? INT32_MAX : x;
+    return (int32_t)(x < INT32_MIN ? INT32_MIN : x);
 }
 
 static ndrt_status added_scale(kernel_call *call, int nthreads) {
@@ -166,7 +166,7 @@ static ndrt_status round_layer(kernel_call *call, int nthreads) {
                 /* NaN stays */
                 if (!(scale <= limit)) scale = scale != scale ? scale : limit;
             }
-            const int32_t made = whole_of(bias * (scale * data_scale));
+            const int32_t made = whole_of((double)(bias * (scale * data_scale)));
             if (job.kind == NDRT_S32)
                 ((int32_t *)job.bias_out)[r] = made;
             else
@@ -220,9 +220,9 @@ static ndrt_status round_away(kernel_call *call, int nthreads) {
         if (job.kind == NDRT_S8)
             ((int8_t *)job.out)[i] = ndrt_to_s8(away);
         else if (job.kind == NDRT_S32)
-            ((int32_t *)job.out)[i] = whole_of(away);
+            ((int32_t *)job.out)[i] = whole_of((double)away);
         else
-            ((float *)job.out)[i] = (float)whole_of(away);
+            ((float *)job.out)[i] = (float)whole_of((double)away);
     }
     return NDRT_OK;
 }
@@ -245,12 +245,6 @@ INLINED double bent(double y, bend b) {
     return y > b.high ? b.high : y;
 }
 
-INLINED int32_t near_int32(double y) {
-    y = rint(y == y ? y : 0.0);
-    y = y > INT32_MAX ? INT32_MAX : y;
-    return (int32_t)(y < INT32_MIN ? INT32_MIN : y);
-}
-
 #define BEND(name, summand)                                                                        \
     static void name(const ndrt_bend_sums_args *job, int64_t from, int64_t to, bend first,         \
                      double ratio, bend last) {                                                    \
@@ -258,7 +252,7 @@ INLINED int32_t near_int32(double y) {
         int32_t *out = job->out;                                                                   \
         (void)ratio;                                                                               \
         _Pragma("omp simd") for (int64_t i = from; i < to; i++) out[i] =                           \
-            near_int32(bent(bent(data[i], first) + summand, last));                                \
+            whole_of(bent(bent(data[i], first) + summand, last));                                  \
     }
 BEND(bend_alone, 0.0)
 BEND(bend_with_s8, ((const int8_t *)job->added)[i] * ratio)

@@ -84,8 +84,7 @@ def compute_ex(ctx: OpContext, p: BendSumsParams, ins: list[NDArray], outs: list
         ctx.kernel(kernels.bend_sums(
             out=y, data=x, steps=steps, added=added, low=low, high=high, n=data.size,
             added_signed=p.with_sum and given["sum"].dtype == INT8,
-            **{f"first_{key}": value for key, value in first._asdict().items()},
-            **{f"last_{key}": value for key, value in last._asdict().items()}))
+            **first.named("first"), **last.named("last")))
 
 
 register(OpDef(

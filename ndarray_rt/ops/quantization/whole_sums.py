@@ -53,6 +53,10 @@ class Bend(NamedTuple):
     low: float = -math.inf
     high: float = math.inf
 
+    def named(self, when: str) -> dict[str, float]:
+        """As kernels and operators are given it: `first` or `last`."""
+        return {f"{when}_{key}": value for key, value in self._asdict().items()}
+
 
 STRAIGHT = Bend()
 
@@ -282,8 +286,7 @@ def _finishing(finish: Finish) -> dict[str, Any]:
     return {"shift": finish.shift, "scale": finish.scale, "scales": finish.scales, "added": added,
             "added_scale": finish.added_scale,
             "added_kind": 0 if added is None else added.desc.dtype_code,
-            **{f"first_{key}": value for key, value in first._asdict().items()},
-            **{f"last_{key}": value for key, value in last._asdict().items()}}
+            **first.named("first"), **last.named("last")}
 
 
 def write_range(ctx: OpContext, ends: list[NDArray], most: np.float32, low: Mem, high: Mem,
