@@ -163,9 +163,11 @@ ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
 int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64_t *out,
                                int64_t stride);
 /* Bytes of the weights that NDRT_KERNEL_PACK_WHOLE writes, 0 where they are beyond all measure, and
- * of scratch that one thread needs for windows of so many numbers. */
+ * of scratch that one thread needs for such windows over so many channels of a group. */
 int64_t ndrt_whole_packed(const int64_t *window, int64_t channels, int64_t filters, int64_t groups);
-int64_t ndrt_whole_scratch(int64_t numbers);
+int64_t ndrt_whole_scratch(const int64_t *window, int64_t channels);
+/* Bytes of scratch for NDRT_KERNEL_WHOLE_DEPTHWISE. */
+int64_t ndrt_whole_depthwise_scratch(int64_t channels, int64_t places);
 /* Bytes of scratch that one thread needs for NDRT_KERNEL_BYTE_PRODUCTS, whose counts these are. */
 int64_t ndrt_byte_products_scratch(int64_t columns, int64_t depth);
 /* Bytes of the weights that NDRT_KERNEL_PACK_BYTE_LSTM writes, and of scratch for

@@ -305,9 +305,8 @@ KERNELS: tuple[Kernel, ...] = (
            "images channels height width window*2 stride*2 dilate*2 pad*2 rows columns "
            "is_signed:flag kind:int added_kind:int?", f"{_FINISH} zero? out_zero?",
            "As whole_windows, with a filter for each of at least 16 channels, windows of up to "
-           "NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 "
-           "channels, 16 numbers of 32 bits and, for each 2 places, 32 of 16 bits, and a byte for "
-           "each channel."),
+           "NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has "
+           "ndrt_whole_depthwise_scratch bytes."),
     Kernel("byte_products", "byte_products",
            ">out:any left:any right:any >scratch:any scale?",
            "batches rows columns depth left_batch left_row right_batch right_row right_column "

@@ -60,6 +60,8 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_byte_layers LEVELED(ndrt_family_byte_layers)
 #define ndrt_family_byte_pool LEVELED(ndrt_family_byte_pool)
 #define ndrt_family_whole_windows LEVELED(ndrt_family_whole_windows)
+#define ndrt_indirect_depthwise LEVELED(ndrt_indirect_depthwise)
+#define ndrt_indirect_windows LEVELED(ndrt_indirect_windows)
 #define ndrt_family_whole_packing LEVELED(ndrt_family_whole_packing)
 #define ndrt_family_byte_products LEVELED(ndrt_family_byte_products)
 #define ndrt_family_dynamic_dense LEVELED(ndrt_family_dynamic_dense)

@@ -1,5 +1,6 @@
 /* How much scratch kernels need, which Python asks before a call. */
 #include "kernels/conv/ndrt_direct_conv.h"
+#include "kernels/conv/ndrt_whole_depthwise.h"
 #include "kernels/gemm/ndrt_blocked_gemm.h"
 #include "kernels/gemm/ndrt_byte_products.h"
 #include "kernels/gemm/ndrt_whole_layout.h"
@@ -48,13 +49,26 @@ int64_t ndrt_whole_packed(const int64_t *window, int64_t channels, int64_t filte
     return ndrt_whole_bytes(&l);
 }
 
-int64_t ndrt_whole_scratch(int64_t numbers) {
+int64_t ndrt_whole_scratch(const int64_t *window, int64_t channels) {
+    if (!ndrt_are_counts(window, 1) || !ndrt_is_count(channels, 1) ||
+        !ndrt_whole_layout_fits(window, channels, 1, 1))
+        return 0;
+    const ndrt_whole_layout l = ndrt_whole_layout_of(window, channels, 1, 1);
+    if (ndrt_cpu_has(NDRT_HAS_AVX512_VNNI)) return ndrt_indirect_scratch(window, channels, &l);
     /* two chunks are copied at a time */
-    const int64_t chunks = ndrt_whole_padded(numbers, 2 * NDRT_WHOLE_CHUNK) / NDRT_WHOLE_CHUNK;
+    const int64_t chunks = ndrt_whole_padded(l.chunks, 2);
     const int64_t rows = ndrt_whole_panel(chunks), tiles = rows / NDRT_WHOLE_TILE;
     return (NDRT_WHOLE_MOST_TILE * (chunks + 2) + rows * chunks) * NDRT_WHOLE_CHUNK +
            tiles * chunks * NDRT_WHOLE_BOUNDS * (int64_t)sizeof(int32_t) +
-           tiles * ndrt_whole_pairs(numbers) * 2 * (int64_t)sizeof(int16_t);
+           tiles * l.pairs * 2 * (int64_t)sizeof(int16_t);
+}
+
+int64_t ndrt_whole_depthwise_scratch(int64_t channels, int64_t places) {
+    if (!ndrt_is_count(channels, 1) || places < 1 || places > NDRT_WHOLE_PLACES) return 0;
+    if (ndrt_cpu_has(NDRT_HAS_AVX512_VNNI))
+        return ndrt_depthwise_blocks(channels) * ndrt_depthwise_block(places) + channels;
+    const int64_t padded = ndrt_whole_padded(channels, NDRT_WHOLE_BLOCK), pairs = (places + 1) / 2;
+    return padded * ((int64_t)sizeof(int32_t) + pairs * 2 * (int64_t)sizeof(int16_t)) + channels;
 }
 
 int64_t ndrt_blocked_scratch(int64_t rows, int64_t depth, int64_t columns, int64_t slots) {

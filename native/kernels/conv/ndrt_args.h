@@ -6,8 +6,8 @@
 #include "kernels/ndrt_kernel.h"
 
 /* As whole_windows, with a filter for each of at least 16 channels, windows of up to
- * NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels, 16
- * numbers of 32 bits and, for each 2 places, 32 of 16 bits, and a byte for each channel. */
+ * NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has
+ * ndrt_whole_depthwise_scratch bytes. */
 typedef struct {
     void *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
     const float *shift; const float *scale; const float *scales; const void *added;

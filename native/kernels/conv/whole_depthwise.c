@@ -11,6 +11,7 @@
 
 #include "kernels/ndrt_finish.h"
 #include "ndrt_args.h"
+#include "ndrt_whole_depthwise.h"
 
 typedef const ndrt_kernel_call kernel_call;
 typedef ndrt_whole_depthwise_args windows;
@@ -185,6 +186,12 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     ndrt_finish f = finish_of(&job);
     if (job.added_scale) f.added_scale = *job.added_scale;
     if (!outputs_of(&job)) return NDRT_OK;
+#ifdef __AVX512BW__
+    if (ndrt_cpu_has(NDRT_HAS_AVX512_VNNI)) {
+        ndrt_indirect_depthwise(&job, &f, nthreads);
+        return NDRT_OK;
+    }
+#endif
     pack(&job, packed);
     memset(zeros, (int)job.zero, (size_t)job.channels);
     if (nthreads <= 1) {

@@ -1,9 +1,10 @@
 /* How weights of 8 bits lie in memory for NDRT_KERNEL_WHOLE_WINDOWS, and what is kept of them.
  *
  * For each group and block of its filters: rows of a window, as numbers of which each 4 stand side
- * by side for all filters of the block, padded to whole chunks of 2 times 4. Behind all blocks, for
- * each of them and each chunk, two bounds of data (whole_packing.c); and behind these the sums of
- * each filter's weights over groups of 2 chunks, of which two stand side by side. */
+ * by side for all filters of the block, padded to whole chunks of 2 times 4. With AVX-512 VNNI each
+ * row is padded to whole 4s, too: there data is read where it is. Behind all blocks, for each of
+ * them and each chunk, two bounds of data (whole_packing.c); and behind these the sums of each
+ * filter's weights over groups of 2 chunks, of which two stand side by side. */
 #ifndef NDRT_WHOLE_LAYOUT_H
 #define NDRT_WHOLE_LAYOUT_H
 
@@ -21,6 +22,7 @@ enum {
 };
 
 typedef struct {
+    int64_t line;    /* numbers of a row of a window, with those that pad it */
     int64_t numbers; /* of a window */
     int64_t chunks;
     int64_t pairs;  /* of groups of chunks */
@@ -36,8 +38,11 @@ static inline int64_t ndrt_whole_pairs(int64_t numbers) {
 /* Of windows over `channels` of a group, which has `filters`. */
 static inline ndrt_whole_layout ndrt_whole_layout_of(const int64_t window[2], int64_t channels,
                                                      int64_t filters, int64_t groups) {
-    const int64_t numbers = window[0] * window[1] * channels;
+    const int64_t line = ndrt_whole_padded(
+        window[1] * channels, ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) ? NDRT_WHOLE_QUAD : 1);
+    const int64_t numbers = window[0] * line;
     return (ndrt_whole_layout){
+        .line = line,
         .numbers = numbers,
         .chunks = ndrt_whole_padded(numbers, NDRT_WHOLE_CHUNK) / NDRT_WHOLE_CHUNK,
         .pairs = ndrt_whole_pairs(numbers),
@@ -48,7 +53,9 @@ static inline ndrt_whole_layout ndrt_whole_layout_of(const int64_t window[2], in
 /* Whether that, and memory for it, can be. */
 static inline int ndrt_whole_layout_fits(const int64_t window[2], int64_t channels, int64_t filters,
                                          int64_t groups) {
-    const int64_t numbers = ndrt_product(window[0], window[1], channels);
+    const int64_t line = ndrt_product(window[1], channels, 1);
+    if (line < 0 || line > INT64_MAX - NDRT_WHOLE_QUAD) return 0;
+    const int64_t numbers = ndrt_product(window[0], line + NDRT_WHOLE_QUAD, 1);
     if (numbers < 0 || numbers > INT64_MAX - 4 * NDRT_WHOLE_CHUNK) return 0;
     const int64_t padded = numbers + 4 * NDRT_WHOLE_CHUNK;
     return ndrt_product(padded, filters + NDRT_WHOLE_BLOCK, 2 * groups) >= 0 &&
@@ -76,6 +83,38 @@ static inline int64_t ndrt_whole_panel(int64_t chunks) {
     return rows > NDRT_WHOLE_ROWS         ? NDRT_WHOLE_ROWS
            : rows < NDRT_WHOLE_LEAST_ROWS ? NDRT_WHOLE_LEAST_ROWS
                                           : rows;
+}
+
+/* ---- where data is read as it lies (indirect_windows_avx512.c) ---- */
+
+/* Whether the segments that a window is read by are its places, else they are its rows. */
+static inline int ndrt_reads_places(const int64_t window[2], int64_t channels) {
+    return window[1] > 1 && channels % NDRT_WHOLE_QUAD == 0;
+}
+
+static inline int64_t ndrt_indirect_segments(const int64_t window[2], int64_t channels) {
+    return window[0] * (ndrt_reads_places(window, channels) ? window[1] : 1);
+}
+
+/* Rows of data as above, of which a row is about one place. */
+static inline int64_t ndrt_indirect_panel(const int64_t window[2], const ndrt_whole_layout *l) {
+    const int64_t whole = NDRT_WHOLE_TILE * NDRT_WHOLE_MOST_TILE;
+    const int64_t place = (l->numbers - 1) / (window[0] * window[1]) + 1;
+    const int64_t rows = 393216 / place / whole * whole;
+    return rows > NDRT_WHOLE_ROWS         ? NDRT_WHOLE_ROWS
+           : rows < NDRT_WHOLE_LEAST_ROWS ? NDRT_WHOLE_LEAST_ROWS
+                                          : rows;
+}
+
+/* Bytes that a thread needs: pointers to the segments of all rows of a panel, their numbers where
+ * these may have to be gathered, and what stands for the padding. */
+static inline int64_t ndrt_indirect_scratch(const int64_t window[2], int64_t channels,
+                                            const ndrt_whole_layout *l) {
+    const int64_t row = l->chunks * NDRT_WHOLE_CHUNK;
+    const int64_t pointers =
+        ndrt_indirect_segments(window, channels) * (int64_t)sizeof(const uint8_t *);
+    const int64_t gathered = ndrt_reads_places(window, channels) ? 0 : row;
+    return ndrt_indirect_panel(window, l) * (pointers + gathered) + row;
 }
 
 #endif

@@ -8,7 +8,8 @@
  * of squares (whole_packing.c). Data around 0 become uint8 as their distance from the least number
  * near them, which keeps these sums small; what that lacks are sums of weights.
  *
- * AVX-512 VNNI adds four products to int32 at once, and has no need of bounds. */
+ * AVX-512 VNNI adds four products to int32 at once and has no need of all this
+ * (indirect_windows_avx512.c). */
 #ifndef NDRT_WHOLE_TILE_H
 #define NDRT_WHOLE_TILE_H
 
@@ -27,9 +28,6 @@ enum {
     PAIRS = 1
 };
 
-/* How bytes are multiplied. */
-typedef enum { BYTES, BY_VNNI } form;
-
 #ifdef __AVX512BW__
 typedef __m512i vector;
 enum { LANES = 16, TILE_ROWS = NDRT_WHOLE_MOST_TILE };
@@ -44,10 +42,6 @@ INLINED vector both(vector a, vector b) { return _mm512_and_si512(a, b); }
 INLINED vector left_8(vector x) { return _mm512_slli_epi16(x, 8); }
 INLINED vector right_8(vector x) { return _mm512_srli_epi16(x, 8); }
 INLINED vector right_signed_8(vector x) { return _mm512_srai_epi16(x, 8); }
-INLINED vector plus_quads(vector sum, vector u8, vector s8) {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u8), "v"(s8));
-    return sum;
-}
 #else
 typedef __m256i vector;
 enum { LANES = 8, TILE_ROWS = NDRT_WHOLE_TILE };
@@ -210,7 +204,6 @@ INLINED int holds(const int32_t *squares, const int32_t *limits, int64_t second,
     return squares[of] <= limits[of] && (!second || squares[of] <= limits[second + of]);
 }
 
-/* The sums of rows that are bytes. */
 INLINED void sum_bytes(const tile *t, const int rows, const int vectors) {
     const uint8_t *data = t->data;
     const int8_t *weights = t->weights, *ahead = t->ahead;
@@ -240,65 +233,22 @@ INLINED void sum_bytes(const tile *t, const int rows, const int vectors) {
     put(t->out, made, rows, vectors);
 }
 
-#ifdef __AVX512BW__
-/* With data that is unsigned. */
-INLINED void sum_rows_by_vnni(const tile *t, const int rows, const int vectors) {
-    vector made[TILE_ROWS][VECTORS];
-    begin(t, made, rows, vectors);
-    const int8_t *weights = t->weights, *ahead = t->ahead;
-    const uint8_t *data = t->data;
-    for (int64_t c = 0; c < t->chunks; c++, data += rows * CHUNK, ahead += CACHE_LINE) {
-        __builtin_prefetch(ahead, 0, 2);
-#pragma GCC unroll 2
-        for (int q = 0; q < QUADS; q++, weights += QUAD * NDRT_WHOLE_BLOCK) {
-            vector w[VECTORS];
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++) w[v] = load(weights + v * t->second);
-#pragma GCC unroll 6
-            for (int r = 0; r < rows; r++) {
-                const vector x = quad_of(data + r * CHUNK + q * QUAD);
-#pragma GCC unroll 2
-                for (int v = 0; v < vectors; v++) made[r][v] = plus_quads(made[r][v], x, w[v]);
-            }
-        }
-    }
-    put(t->out, made, rows, vectors);
-}
-#endif
-
-INLINED void sum_constant(const tile *t, const int rows, const int vectors, const form of) {
-    if (of == BYTES) sum_bytes(t, rows, vectors);
-#ifdef __AVX512BW__
-    else
-        sum_rows_by_vnni(t, rows, vectors);
-#endif
-}
-
-INLINED void sum_tile(const tile *t, int rows, const int vectors, const form of) {
+INLINED void sum_tile(const tile *t, int rows, const int vectors) {
     switch (rows) {
-    case 1: sum_constant(t, 1, vectors, of); return;
-    case 2: sum_constant(t, 2, vectors, of); return;
-    case 3: sum_constant(t, 3, vectors, of); return;
+    case 1: sum_bytes(t, 1, vectors); return;
+    case 2: sum_bytes(t, 2, vectors); return;
+    case 3: sum_bytes(t, 3, vectors); return;
 #ifdef __AVX512BW__
-    case 4: sum_constant(t, 4, vectors, of); return;
-    case 5: sum_constant(t, 5, vectors, of); return;
+    case 4: sum_bytes(t, 4, vectors); return;
+    case 5: sum_bytes(t, 5, vectors); return;
 #endif
-    default: sum_constant(t, TILE_ROWS, vectors, of);
+    default: sum_bytes(t, TILE_ROWS, vectors);
     }
 }
 
 typedef void sum_some(const tile *t, int rows);
-static void sum_bytes_1(const tile *t, int rows) { sum_tile(t, rows, 1, BYTES); }
-static void sum_bytes_2(const tile *t, int rows) { sum_tile(t, rows, 2, BYTES); }
-#ifdef __AVX512BW__
-static void sum_by_vnni_1(const tile *t, int rows) { sum_tile(t, rows, 1, BY_VNNI); }
-static void sum_by_vnni_2(const tile *t, int rows) { sum_tile(t, rows, 2, BY_VNNI); }
-#endif
-static sum_some *const sum[][VECTORS] = {
-    [BYTES] = {sum_bytes_1, sum_bytes_2},
-#ifdef __AVX512BW__
-    [BY_VNNI] = {sum_by_vnni_1, sum_by_vnni_2},
-#endif
-};
+static void sum_1(const tile *t, int rows) { sum_tile(t, rows, 1); }
+static void sum_2(const tile *t, int rows) { sum_tile(t, rows, 2); }
+static sum_some *const sum[VECTORS] = {sum_1, sum_2};
 
 #endif

@@ -27,11 +27,12 @@ static void pack_some(const int8_t *w, int64_t step, int count, int64_t k, int8_
 }
 
 /* `sums`: of its groups. */
-static void pack_filter(const packing *job, int64_t filter, int8_t *out, int16_t *sums) {
+static void pack_filter(const packing *job, const ndrt_whole_layout *l, int64_t filter, int8_t *out,
+                        int16_t *sums) {
     const int64_t area = job->window[0] * job->window[1], channels = job->channels;
     const int8_t *weight = (const int8_t *)job->data + filter * channels * area;
     for (int64_t place = 0; place < area; place++, weight++) {
-        const int64_t first = place * channels;
+        const int64_t first = place / job->window[1] * l->line + place % job->window[1] * channels;
         if (channels % QUAD) {
             for (int64_t c = 0; c < channels; c++)
                 pack_some(weight + c * area, area, 1, first + c, out, sums);
@@ -88,7 +89,8 @@ static void pack_block(const packing *job, const ndrt_whole_layout *l, int64_t b
     memset(weights, 0, (size_t)(l->chunks * CHUNK * BLOCK));
     memset(sums, 0, (size_t)(l->pairs * 2 * BLOCK) * sizeof *sums);
     for (int64_t f = 0; f < left && f < BLOCK; f++)
-        pack_filter(job, block / blocks * of_group + first + f, weights + f * QUAD, sums + 2 * f);
+        pack_filter(job, l, block / blocks * of_group + first + f, weights + f * QUAD,
+                    sums + 2 * f);
     for (int64_t c = 0; c < l->chunks; c++)
         bound(weights + c * CHUNK * BLOCK, limits + c * NDRT_WHOLE_BOUNDS);
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/ndrt_finish.h"
 #include "ndrt_args.h"
+#include "ndrt_indirect_windows.h"
 #include "ndrt_whole_tile.h"
 #include "onednn/ndrt_onednn.h"
 
@@ -20,7 +21,6 @@ enum { BLOCK = NDRT_WHOLE_BLOCK, COLUMNS = VECTORS * LANES, GROUP = NDRT_WHOLE_G
 typedef struct {
     const windows *job;
     ndrt_whole_layout layout;
-    form of;
     int turn; /* bits of bytes that are turned, so that these are uint8: of int8 the highest one */
     int32_t zero; /* the number of these which stands for 0 */
     const int8_t *weights;
@@ -162,14 +162,14 @@ INLINED __m128i least_of(const __m128i *rows, int count) {
  * weights of 0. Where 0 is amid the numbers, the least one of a group is taken off all of it: sums
  * of squares of what is left are much smaller. */
 INLINED void spread_rows(const convolution *c, const uint8_t *const *from, int count, uint8_t *out,
-                         int32_t *bounds, int16_t *bases, const form of, const int is_shifted) {
+                         int32_t *bounds, int16_t *bases, const int is_shifted) {
     const __m128i turn = _mm_set1_epi8((char)c->turn);
     for (int64_t k = 0; k < c->layout.numbers; k += GROUP, bounds += 2 * NDRT_WHOLE_BOUNDS) {
         __m128i rows[TILE_ROWS] = {0}, least = _mm_setzero_si128();
         for (int r = 0; r < count; r++)
             rows[r] = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(from[r] + k)), turn);
         if (is_shifted) {
-            if (of == BYTES) least = least_of(rows, count);
+            least = least_of(rows, count);
             *bases++ = (int16_t)(_mm_extract_epi8(least, 0) - c->zero);
         }
         squares most = {_mm256_setzero_si256(), _mm256_setzero_si256()};
@@ -177,22 +177,20 @@ INLINED void spread_rows(const convolution *c, const uint8_t *const *from, int c
             const __m128i few = _mm_sub_epi8(rows[r], least);
             _mm_storel_epi64((__m128i *)out, few);
             _mm_storeh_pd((double *)(out + count * CHUNK), _mm_castsi128_pd(few));
-            if (of == BYTES) take_in(&most, few);
+            take_in(&most, few);
         }
         out += count * CHUNK;
-        if (of == BYTES) put_squares(&most, bounds);
+        put_squares(&most, bounds);
     }
     if (is_shifted && (c->layout.numbers - 1) / GROUP % 2 == 0) *bases = 0;
 }
 
 INLINED void spread(const convolution *c, const uint8_t *const *from, const int count, uint8_t *out,
                     int32_t *bounds, int16_t *bases) {
-    if (c->of == BYTES && c->zero)
-        spread_rows(c, from, count, out, bounds, bases, BYTES, 1);
-    else if (c->of == BYTES)
-        spread_rows(c, from, count, out, bounds, bases, BYTES, 0);
+    if (c->zero)
+        spread_rows(c, from, count, out, bounds, bases, 1);
     else
-        spread_rows(c, from, count, out, bounds, bases, BY_VNNI, 1);
+        spread_rows(c, from, count, out, bounds, bases, 0);
 }
 
 /* Rows are shared out evenly to tiles: `longer` of these have one more than `rows`. */
@@ -260,7 +258,7 @@ static void compute_panel(const convolution *c, const space *from, int64_t group
         t.bases = from->bases;
         for (int i = 0; i < p->tiles; i++) {
             const int some = p->rows + (i < p->longer);
-            sum[c->of][count > LANES](&t, some);
+            sum[count > LANES](&t, some);
             ndrt_finish_tile(&c->finish, made, COLUMNS, some, out, job->filters, column, count);
             out += some * job->filters;
             t.data += some * row_bytes(c);
@@ -303,7 +301,7 @@ static ndrt_status check(kernel_call *call) {
         return ndrt_fail(NDRT_INVALID, "whole windows: a summand without its scale");
     if (data_of(&job) < 0 || places_of(&job) < 0 ||
         !ndrt_whole_layout_fits(job.window, channels_of(&job), job.filters, job.groups) ||
-        ndrt_product(ndrt_whole_scratch(layout_of(&job).chunks * CHUNK), job.slots, 1) < 0 ||
+        ndrt_product(ndrt_whole_scratch(job.window, channels_of(&job)), job.slots, 1) < 0 ||
         ndrt_product(places_of(&job), job.filters, sizeof(int32_t)) < 0)
         return ndrt_fail(NDRT_INVALID, "whole windows: more elements than can be");
     return places_of(&job) ? ndrt_need_arrays(call, 4) : NDRT_OK;
@@ -349,12 +347,18 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
                      .limits = (const int32_t *)(packed + ndrt_whole_limits(&l)),
                      .sums = (const int16_t *)(packed + ndrt_whole_group_sums(&l)),
                      .finish = finish_of(&job)};
-    c.of = (int)LANES == BLOCK && ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) ? BY_VNNI : BYTES;
     if (job.added_scale) c.finish.added_scale = *job.added_scale;
     const int over_blocks = shares_blocks(&job);
+#ifdef __AVX512BW__
+    if (ndrt_cpu_has(NDRT_HAS_AVX512_VNNI)) {
+        ndrt_indirect_windows(&job, &c.finish, over_blocks, nthreads);
+        return NDRT_OK;
+    }
+#endif
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) {
-        uint8_t *scratch = (uint8_t *)job.scratch + i * ndrt_whole_scratch(l.chunks * CHUNK);
+        uint8_t *scratch =
+            (uint8_t *)job.scratch + i * ndrt_whole_scratch(job.window, channels_of(&job));
         const int64_t chunks = even_chunks(&c), lines = TILE_ROWS * (chunks + 2) * CHUNK;
         const int64_t tiles = ndrt_whole_panel(chunks) / NDRT_WHOLE_TILE;
         space own = {.lines = scratch, .data = scratch + lines};

@@ -252,10 +252,10 @@ def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray], data: NDArray) -> 
 def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,
          geo: Geometry, out: Shape, finish: Finish, zero: int = 0, out_zero: int = 0) -> None:
     images, channels, height, width = data
-    numbers, slots = prod(geo.kernel) * (channels // geo.groups), lib.ndrt_threads_get()
-    nbytes = slots * lib.ndrt_whole_scratch(numbers)
-    if nbytes >= 1 << 31:
-        raise Unsupported(f"windows over {numbers} numbers")
+    of_group, slots = channels // geo.groups, lib.ndrt_threads_get()
+    nbytes = slots * lib.ndrt_whole_scratch(geo.kernel, of_group)
+    if not 0 < nbytes < 1 << 31:
+        raise Unsupported(f"windows over {prod(geo.kernel) * of_group} numbers")
     scratch = ctx.stream.scratch(default_desc(INT8, (nbytes,)))
     ctx.kernel(whole_windows(
         out=y, data=x, weights=packed, bias=bias, scratch=scratch, **_finishing(finish),
@@ -269,8 +269,7 @@ def _run_depthwise(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None
                    geo: Geometry, out: Shape, finish: Finish, zero: int = 0, out_zero: int = 0,
                    ) -> None:
     images, channels, height, width = data
-    pairs = (prod(geo.kernel) + 1) // 2
-    nbytes = -(-channels // BLOCK) * BLOCK * (4 + pairs * 4 + 1)
+    nbytes = lib.ndrt_whole_depthwise_scratch(channels, prod(geo.kernel))
     scratch = ctx.stream.scratch(default_desc(INT8, (nbytes,)))
     ctx.kernel(whole_depthwise(
         out=y, data=x, weights=packed, bias=bias, scratch=scratch, **_finishing(finish),

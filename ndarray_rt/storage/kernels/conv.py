@@ -22,8 +22,8 @@ def whole_depthwise(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Me
                     last_low: float, last_high: float, zero: float = 0.0,
                     out_zero: float = 0.0) -> KernelCall:
     """As whole_windows, with a filter for each of at least 16 channels, windows of up to
-    NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has, for each 16 channels, 16
-    numbers of 32 bits and, for each 2 places, 32 of 16 bits, and a byte for each channel."""
+    NDRT_WHOLE_PLACES places. Weights (y, x, channels), int8; scratch has
+    ndrt_whole_depthwise_scratch bytes."""
     assert len(window) == 2
     assert len(stride) == 2
     assert len(dilate) == 2
