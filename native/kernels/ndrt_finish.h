@@ -35,6 +35,20 @@ INLINED ndrt_finish ndrt_usual(const ndrt_finish *f, const int kind, const int h
     return g;
 }
 
+/* Whether sums only become floats, and the same for the compiler. */
+static inline int ndrt_is_scaled(const ndrt_finish *f) {
+    return f->kind == NDRT_F32 && !f->bias && !f->added && !f->bends_first && !f->bends_last;
+}
+INLINED ndrt_finish ndrt_scaled(const ndrt_finish *f) {
+    ndrt_finish g = *f;
+    g.kind = NDRT_F32;
+    g.bias = NULL;
+    g.added = NULL;
+    g.bends_first = g.bends_last = 0;
+    if (!g.scale) __builtin_unreachable();
+    return g;
+}
+
 INLINED void ndrt_finish_usual(const ndrt_finish *f, const int32_t *sums, int64_t row, int rows,
                                int64_t at, int64_t out_row, int64_t column, const int kind,
                                const int has_added) {

@@ -37,12 +37,13 @@ typedef struct {
 } tile;
 
 /* What is done with sums: they stay in memory, or are finished in registers. */
-typedef enum { STORED, AS_U8, AS_U8_ADDED, AS_S8, AS_S8_ADDED, ENDS } ending;
+typedef enum { STORED, AS_U8, AS_U8_ADDED, AS_S8, AS_S8_ADDED, AS_F32, ENDS } ending;
 
 static ending ending_of(const ndrt_finish *f) {
     const int kind = ndrt_usual_kind(f), has_added = f->added != NULL;
     if (kind == NDRT_U8) return has_added ? AS_U8_ADDED : AS_U8;
     if (kind == NDRT_S8) return has_added ? AS_S8_ADDED : AS_S8;
+    if (ndrt_is_scaled(f)) return AS_F32;
     return STORED;
 }
 
@@ -62,7 +63,9 @@ INLINED __m512i plus_quads(__m512i sum, __m512i u8, __m512i s8) {
 INLINED void finish_tile(const tile *t, __m512i made[ROWS][VECTORS], const int rows,
                          const int vectors, const ending as) {
     const int kind = as == AS_U8 || as == AS_U8_ADDED ? NDRT_U8 : NDRT_S8;
-    const ndrt_finish f = ndrt_usual(t->finish, kind, as == AS_U8_ADDED || as == AS_S8_ADDED);
+    const ndrt_finish f = as == AS_F32
+                              ? ndrt_scaled(t->finish)
+                              : ndrt_usual(t->finish, kind, as == AS_U8_ADDED || as == AS_S8_ADDED);
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
         const ndrt_finish_of_columns of = ndrt_finish_columns(&f, t->column + v * BLOCK, 0xffff);
@@ -134,15 +137,15 @@ SUM(6, AS_U8)
 SUM(6, AS_U8_ADDED)
 SUM(6, AS_S8)
 SUM(6, AS_S8_ADDED)
+SUM(6, AS_F32)
 static sum_tile *const stored[ROWS][2][VECTORS] = {SUMS(1, STORED), SUMS(2, STORED),
                                                    SUMS(3, STORED), SUMS(4, STORED),
                                                    SUMS(5, STORED), SUMS(6, STORED)};
 /* of ROWS, by their ends */
-static sum_tile *const finished[ENDS][2][VECTORS] = {[STORED] = SUMS(6, STORED),
-                                                     [AS_U8] = SUMS(6, AS_U8),
-                                                     [AS_U8_ADDED] = SUMS(6, AS_U8_ADDED),
-                                                     [AS_S8] = SUMS(6, AS_S8),
-                                                     [AS_S8_ADDED] = SUMS(6, AS_S8_ADDED)};
+static sum_tile *const finished[ENDS][2][VECTORS] = {
+    [STORED] = SUMS(6, STORED),           [AS_U8] = SUMS(6, AS_U8),
+    [AS_U8_ADDED] = SUMS(6, AS_U8_ADDED), [AS_S8] = SUMS(6, AS_S8),
+    [AS_S8_ADDED] = SUMS(6, AS_S8_ADDED), [AS_F32] = SUMS(6, AS_F32)};
 
 /* ---- segments ------------------------------------------------------------------------------- */
 
