@@ -9,143 +9,13 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/ndrt_finish.h"
+#include "ndrt_indirect_tile.h"
 #include "ndrt_indirect_windows.h"
 #include "ndrt_whole_layout.h"
 
 typedef ndrt_whole_windows_args windows;
 
-enum {
-    BLOCK = NDRT_WHOLE_BLOCK,
-    QUAD = NDRT_WHOLE_QUAD,
-    CHUNK = NDRT_WHOLE_CHUNK,
-    ROWS = NDRT_WHOLE_MOST_TILE, /* of a tile, by two blocks of filters */
-    VECTORS = 2,
-    COLUMNS = VECTORS * BLOCK
-};
-
-/* ---- tiles ---------------------------------------------------------------------------------- */
-
-typedef struct {
-    int32_t *out;                   /* (ROWS, COLUMNS) */
-    const uint8_t *const *segments; /* (segments, rows) */
-    const int8_t *weights;
-    const int32_t *start;             /* what sums begin with, of COLUMNS */
-    int64_t second, nsegments, quads; /* second: how far behind these the second block's are */
-    const ndrt_finish *finish;
-    int64_t at, out_row, column; /* of the first output and filter */
-} tile;
-
-/* What is done with sums: they stay in memory, or are finished in registers. */
-typedef enum { STORED, AS_U8, AS_U8_ADDED, AS_S8, AS_S8_ADDED, AS_F32, ENDS } ending;
-
-static ending ending_of(const ndrt_finish *f) {
-    const int kind = ndrt_usual_kind(f), has_added = f->added != NULL;
-    if (kind == NDRT_U8) return has_added ? AS_U8_ADDED : AS_U8;
-    if (kind == NDRT_S8) return has_added ? AS_S8_ADDED : AS_S8;
-    if (ndrt_is_scaled(f)) return AS_F32;
-    return STORED;
-}
-
-/* Four numbers in each lane. Written as an instruction, or the compiler reads those of all rows
- * before it multiplies any, and has no registers left for the sums. */
-INLINED __m512i quad_of(const uint8_t *at) {
-    __m512i x;
-    __asm__ volatile("vpbroadcastd %1, %0" : "=v"(x) : "m"(*(const uint8_t (*)[QUAD])at));
-    return x;
-}
-
-INLINED __m512i plus_quads(__m512i sum, __m512i u8, __m512i s8) {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u8), "v"(s8));
-    return sum;
-}
-
-INLINED void finish_tile(const tile *t, __m512i made[ROWS][VECTORS], const int rows,
-                         const int vectors, const ending as) {
-    const int kind = as == AS_U8 || as == AS_U8_ADDED ? NDRT_U8 : NDRT_S8;
-    const ndrt_finish f = as == AS_F32
-                              ? ndrt_scaled(t->finish)
-                              : ndrt_usual(t->finish, kind, as == AS_U8_ADDED || as == AS_S8_ADDED);
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; v++) {
-        const ndrt_finish_of_columns of = ndrt_finish_columns(&f, t->column + v * BLOCK, 0xffff);
-#pragma GCC unroll 6
-        for (int r = 0; r < rows; r++)
-            ndrt_finish_sum(&f, &of, made[r][v], t->at + r * t->out_row + v * BLOCK, 0xffff);
-    }
-}
-
-/* All but pointers and the tile's numbers are constants where this is inlined. `turned`: int8,
- * which turning its highest bit makes uint8. */
-INLINED void sum_constant(const tile *t, const int rows, const int vectors, const int turned,
-                          const ending as) {
-    const __m512i turn = _mm512_set1_epi8(INT8_MIN);
-    const int8_t *weights = t->weights;
-    const uint8_t *const *segments = t->segments;
-    __m512i made[ROWS][VECTORS];
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) made[r][v] = _mm512_loadu_si512(t->start + v * BLOCK);
-    for (int64_t s = 0; s < t->nsegments; s++, segments += rows) {
-        const uint8_t *data[ROWS];
-#pragma GCC unroll 6
-        for (int r = 0; r < rows; r++) data[r] = segments[r];
-        for (int64_t q = 0; q < t->quads; q++, weights += QUAD * BLOCK) {
-            __m512i w[VECTORS];
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++) w[v] = _mm512_loadu_si512(weights + v * t->second);
-#pragma GCC unroll 6
-            for (int r = 0; r < rows; r++) {
-                __m512i x = quad_of(data[r] + q * QUAD);
-                if (turned) x = _mm512_xor_si512(x, turn);
-#pragma GCC unroll 2
-                for (int v = 0; v < vectors; v++) made[r][v] = plus_quads(made[r][v], x, w[v]);
-            }
-        }
-    }
-    if (as != STORED) {
-        finish_tile(t, made, rows, vectors, as);
-        return;
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-            _mm512_storeu_si512(t->out + r * COLUMNS + v * BLOCK, made[r][v]);
-}
-
-typedef void sum_tile(const tile *t);
-#define SUM(rows, as)                                                                              \
-    static void sum_##rows##_1_##as(const tile *t) { sum_constant(t, rows, 1, 0, as); }            \
-    static void sum_##rows##_2_##as(const tile *t) { sum_constant(t, rows, 2, 0, as); }            \
-    static void turned_##rows##_1_##as(const tile *t) { sum_constant(t, rows, 1, 1, as); }         \
-    static void turned_##rows##_2_##as(const tile *t) { sum_constant(t, rows, 2, 1, as); }
-#define SUMS(rows, as)                                                                             \
-    {                                                                                              \
-        {sum_##rows##_1_##as, sum_##rows##_2_##as}, {                                              \
-            turned_##rows##_1_##as, turned_##rows##_2_##as                                         \
-        }                                                                                          \
-    }
-SUM(1, STORED)
-SUM(2, STORED)
-SUM(3, STORED)
-SUM(4, STORED)
-SUM(5, STORED)
-SUM(6, STORED)
-SUM(6, AS_U8)
-SUM(6, AS_U8_ADDED)
-SUM(6, AS_S8)
-SUM(6, AS_S8_ADDED)
-SUM(6, AS_F32)
-static sum_tile *const stored[ROWS][2][VECTORS] = {SUMS(1, STORED), SUMS(2, STORED),
-                                                   SUMS(3, STORED), SUMS(4, STORED),
-                                                   SUMS(5, STORED), SUMS(6, STORED)};
-/* of ROWS, by their ends */
-static sum_tile *const finished[ENDS][2][VECTORS] = {
-    [STORED] = SUMS(6, STORED),           [AS_U8] = SUMS(6, AS_U8),
-    [AS_U8_ADDED] = SUMS(6, AS_U8_ADDED), [AS_S8] = SUMS(6, AS_S8),
-    [AS_S8_ADDED] = SUMS(6, AS_S8_ADDED), [AS_F32] = SUMS(6, AS_F32)};
+enum { CHUNK = NDRT_WHOLE_CHUNK };
 
 /* ---- segments ------------------------------------------------------------------------------- */
 
@@ -164,7 +34,13 @@ typedef struct {
     const int8_t *weights;
     const int16_t *group_sums;
 } convolution;
+/* What a tile reads: so many segments of some quads, behind those quads of weights that would meet
+ * nothing but zeros. */
 typedef struct {
+    int64_t nsegments, quads, skipped;
+} extent;
+typedef struct {
+    extent *extents;          /* of each tile of a panel */
     const uint8_t **segments; /* for each tile of a panel (segments, rows of the tile) */
     uint8_t *lines;           /* for each row of it (segments, length padded to quads) */
     uint8_t *padding;         /* as many numbers as a row has, that stand for 0 */
@@ -225,17 +101,33 @@ INLINED __m512i all_64(int64_t x) { return _mm512_set1_epi64(x); }
 /* Lanes whose numbers lie from 0 up to an end. */
 INLINED __mmask8 within(__m512i x, int64_t end) { return _mm512_cmplt_epu64_mask(x, all_64(end)); }
 
-/* Pointers of a tile to places. */
-static void point_to_places(const convolution *c, const space *own, const corners *from, int rows,
-                            const uint8_t **to) {
+/* Whether the windows of all lanes lie within the data from side to side, in one piece. */
+static int are_pieces(const convolution *c, const corners *from) {
     const windows *job = c->job;
-    const int64_t right = job->dilate[1] * job->channels;
+    const __m512i last = _mm512_add_epi64(from->x, all_64(job->window[1] - 1));
+    const __mmask8 inside = within(from->x, job->width) & within(last, job->width);
+    return job->groups == 1 && job->dilate[1] == 1 && (inside & from->lanes) == from->lanes;
+}
+
+/* Pointers of a tile to places, or where rows of all windows are in one piece, to these. Rows of
+ * nothing but zeros are left out at both ends. */
+static extent point_to_places(const convolution *c, const space *own, const corners *from, int rows,
+                              const uint8_t **to) {
+    const windows *job = c->job;
+    const int of_rows = are_pieces(c, from);
+    const int64_t places = of_rows ? 1 : job->window[1], right = job->dilate[1] * job->channels;
+    const int64_t quads = c->length / QUAD * (of_rows ? job->window[1] : 1);
     const __m512i data = all_64((int64_t)job->data), padding = all_64((int64_t)own->padding);
     __m512i y = from->y, line = _mm512_add_epi64(from->offset, data);
+    int64_t first = job->window[0], end = 0;
     for (int64_t j = 0; j < job->window[0]; j++) {
         const __mmask8 is_row = within(y, job->height);
         __m512i x = from->x, place = line;
-        for (int64_t i = 0; i < job->window[1]; i++, to += rows) {
+        if ((is_row & from->lanes) || c->zero) {
+            if (first > j) first = j;
+            end = j + 1;
+        }
+        for (int64_t i = 0; i < places && first <= j; i++, to += rows) {
             const __mmask8 is_inside = is_row & within(x, job->width);
             _mm512_mask_storeu_epi64(to, from->lanes,
                                      _mm512_mask_mov_epi64(padding, is_inside, place));
@@ -245,12 +137,14 @@ static void point_to_places(const convolution *c, const space *own, const corner
         y = _mm512_add_epi64(y, all_64(job->dilate[0]));
         line = _mm512_add_epi64(line, all_64(job->dilate[0] * job->width * job->channels));
     }
+    if (first >= end) return (extent){0, quads, 0};
+    return (extent){(end - first) * places, quads, first * places * quads};
 }
 
 /* Pointers of a tile to rows of windows. `lines`: for each output where its window may be copied.
  */
-static void point_to_rows(const convolution *c, const space *own, const corners *from, int rows,
-                          const uint8_t **to, uint8_t *lines) {
+static extent point_to_rows(const convolution *c, const space *own, const corners *from, int rows,
+                            const uint8_t **to, uint8_t *lines) {
     const windows *job = c->job;
     const int64_t reach = (job->window[1] - 1) * job->dilate[1];
     const int is_piece = job->window[1] == 1 || (job->groups == 1 && job->dilate[1] == 1);
@@ -282,6 +176,7 @@ static void point_to_rows(const convolution *c, const space *own, const corners 
         y = _mm512_add_epi64(y, all_64(job->dilate[0]));
         offset = _mm512_add_epi64(offset, all_64(job->dilate[0] * job->width * job->channels));
     }
+    return (extent){job->window[0], padded_length(c) / QUAD, 0};
 }
 
 /* Tiles of ROWS outputs; the last two share out what is left. */
@@ -310,10 +205,8 @@ static void point_panel(const convolution *c, const space *own, int64_t group, i
     for (int i = 0; i < p->tiles; i++) {
         const int rows = rows_of(p, i);
         const corners from = corners_of(c, group, &at, rows);
-        if (c->by_places)
-            point_to_places(c, own, &from, rows, to);
-        else
-            point_to_rows(c, own, &from, rows, to, line);
+        own->extents[i] = c->by_places ? point_to_places(c, own, &from, rows, to)
+                                       : point_to_rows(c, own, &from, rows, to, line);
         line += rows * c->layout.chunks * CHUNK;
         to += rows * c->nsegments;
     }
@@ -375,8 +268,6 @@ static void compute_panel(const convolution *c, const space *own, int64_t group,
     few_filters few[MOST_FEW];
     tile t = {.out = made,
               .second = c->layout.chunks * CHUNK * BLOCK,
-              .nsegments = c->nsegments,
-              .quads = padded_length(c) / QUAD,
               .finish = c->finish,
               .out_row = job->filters};
     while (block * BLOCK < end) {
@@ -385,9 +276,12 @@ static void compute_panel(const convolution *c, const space *own, int64_t group,
         t.segments = own->segments;
         for (int i = 0; i < p->tiles; i++) {
             const int rows = rows_of(p, i);
+            const extent *all = &own->extents[i];
+            t.nsegments = all->nsegments;
+            t.quads = all->quads;
             for (int k = 0; k < n; k++) {
                 const few_filters *f = &few[k];
-                t.weights = f->weights;
+                t.weights = f->weights + all->skipped * QUAD * BLOCK;
                 t.start = f->start;
                 t.column = f->column;
                 t.at = out + f->column;
@@ -420,6 +314,11 @@ static void compute_part(const convolution *c, const space *own, int64_t block, 
     }
 }
 
+/* Where a thread begins, of whole tiles. */
+static int64_t share_of(int64_t places, int thread, int nthreads) {
+    return thread == nthreads ? places : places / ROWS * thread / nthreads * ROWS;
+}
+
 void ndrt_indirect_windows(const windows *job, const ndrt_finish *finish, int over_blocks,
                            int nthreads) {
     const int64_t channels = job->channels / job->groups, filters = job->filters / job->groups;
@@ -447,7 +346,8 @@ void ndrt_indirect_windows(const windows *job, const ndrt_finish *finish, int ov
         uint8_t *scratch =
             (uint8_t *)job->scratch + i * ndrt_indirect_scratch(job->window, channels, &l);
         const int64_t row = l.chunks * CHUNK, rows = ndrt_indirect_panel(job->window, &l);
-        space own = {.segments = (const uint8_t **)scratch};
+        extent extents[NDRT_WHOLE_ROWS];
+        space own = {.extents = extents, .segments = (const uint8_t **)scratch};
         own.padding = scratch + rows * c.nsegments * (int64_t)sizeof *own.segments;
         own.lines = own.padding + row;
         memset(own.padding, (int)job->zero, (size_t)row);
@@ -455,6 +355,7 @@ void ndrt_indirect_windows(const windows *job, const ndrt_finish *finish, int ov
             compute_part(&c, &own, c.blocks * i / nthreads, c.blocks * (i + 1) / nthreads, 0,
                          places);
         else
-            compute_part(&c, &own, 0, c.blocks, places * i / nthreads, places * (i + 1) / nthreads);
+            compute_part(&c, &own, 0, c.blocks, share_of(places, i, nthreads),
+                         share_of(places, i + 1, nthreads));
     }
 }

@@ -96,14 +96,15 @@ static inline int64_t ndrt_indirect_segments(const int64_t window[2], int64_t ch
     return window[0] * (ndrt_reads_places(window, channels) ? window[1] : 1);
 }
 
-/* Rows of data as above, of which a row is about one place. */
+/* Rows of a tile; and of data as above, of which a row is about one place. */
+enum { NDRT_INDIRECT_ROWS = 7 };
 static inline int64_t ndrt_indirect_panel(const int64_t window[2], const ndrt_whole_layout *l) {
-    const int64_t whole = NDRT_WHOLE_TILE * NDRT_WHOLE_MOST_TILE;
     const int64_t place = (l->numbers - 1) / (window[0] * window[1]) + 1;
-    const int64_t rows = 393216 / place / whole * whole;
-    return rows > NDRT_WHOLE_ROWS         ? NDRT_WHOLE_ROWS
-           : rows < NDRT_WHOLE_LEAST_ROWS ? NDRT_WHOLE_LEAST_ROWS
-                                          : rows;
+    const int64_t rows = 393216 / place;
+    const int64_t kept = rows > NDRT_WHOLE_ROWS         ? NDRT_WHOLE_ROWS
+                         : rows < NDRT_WHOLE_LEAST_ROWS ? NDRT_WHOLE_LEAST_ROWS
+                                                        : rows;
+    return kept / NDRT_INDIRECT_ROWS * NDRT_INDIRECT_ROWS;
 }
 
 /* Bytes that a thread needs: pointers to the segments of all rows of a panel, their numbers where
