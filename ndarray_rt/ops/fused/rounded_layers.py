@@ -4,7 +4,7 @@ follows their sums while these are in cache."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,11 @@ class RoundedDenseParams(FullyConnectedParams, RoundedParams):
 
 def input_names(p: Any) -> tuple[str, ...]:
     return (*layers.arrays(p), *(("scale",) if p.is_scaled else ()), *(SUM if p.with_sum else ()))
+
+
+def inplace(p: Any) -> Mapping[int, int]:
+    """A result may replace the summand."""
+    return {0: input_names(p).index(SUM[0])} if p.with_sum else {}
 
 
 def infer_type(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
@@ -216,11 +221,11 @@ register(OpDef(
     "_fused_rounded_conv", RoundedConvParams, inputs=input_names,
     infer_shape=with_others(convolution.infer_shape), infer_type=infer_type,
     compute=computing(layers.conv_products, 1), compute_ex=compute_ex_conv, refuses=refuses_conv,
-    is_fused=True, no_gradient="it is for inference", flops=convolution.flops,
+    inplace=inplace, is_fused=True, no_gradient="it is for inference", flops=convolution.flops,
     doc="Convolution" + BEHIND))
 register(OpDef(
     "_fused_rounded_dense", RoundedDenseParams, inputs=input_names,
     infer_shape=with_others(fully_connected.infer_shape), infer_type=infer_type,
     compute=computing(layers.dense_products, -1), compute_ex=compute_ex_dense,
-    refuses=refuses_dense, is_fused=True, no_gradient="it is for inference",
+    refuses=refuses_dense, inplace=inplace, is_fused=True, no_gradient="it is for inference",
     flops=fully_connected.flops, doc="Linear transformation" + BEHIND))

@@ -135,7 +135,9 @@ def _write_conv(ctx: OpContext, p: ConvolutionParams, data: NDArray, weight: NDA
     packed = _by_places(ctx, weight) if is_depthwise else _packed(ctx, weight, p.num_group)
     compute = _run_depthwise if is_depthwise else _run
     x = get_data_reorder(data, layout(data.dtype, data.shape), ctx.stream)
-    with out.open(layout(out.array.dtype, out.shape), ctx.stream) as y:
+    # the kernel of depthwise layers computes some channels twice
+    replaced = None if is_depthwise else finish.added
+    with out.open(layout(out.array.dtype, out.shape), ctx.stream, inplace_of=replaced) as y:
         compute(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, finish, zero,
                 out_zero)
 
@@ -172,7 +174,8 @@ def write_dense(ctx: OpContext, p: FullyConnectedParams, data: NDArray, weight: 
     rows, features = matrix(p, data.shape)
     packed = _packed(ctx, weight)
     x = get_default(data, ctx.stream)
-    with out.open(default_desc(out.array.dtype, out.shape), ctx.stream) as y:
+    layout = default_desc(out.array.dtype, out.shape)
+    with out.open(layout, ctx.stream, inplace_of=finish.added) as y:
         _run(ctx, y, x, packed, bias, (rows, features, 1, 1), PIXEL, (rows, p.num_hidden, 1, 1),
              finish)
 
