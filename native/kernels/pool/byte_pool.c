@@ -1,4 +1,5 @@
 /* Maxima and averages of windows over numbers of 8 bits, lanes side by side. */
+#include <immintrin.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -30,10 +31,49 @@ typedef struct {
     float size; /* what a sum is divided by */
 } window;
 
-/* `n` lanes from `lane` on; `is_signed` is a constant where this is inlined. */
-INLINED void maxima(const pooling *job, const window *w, int64_t lane, int n, uint8_t *out,
-                    const int is_signed) {
-    uint8_t best[STRIP];
+#ifdef __AVX512BW__
+typedef __m512i vector;
+INLINED vector all_8(int x) { return _mm512_set1_epi8((char)x); }
+INLINED vector load(const void *at) { return _mm512_loadu_si512(at); }
+INLINED void store(void *at, vector x) { _mm512_storeu_si512(at, x); }
+INLINED vector greater(vector a, vector b, const int is_signed) {
+    return is_signed ? _mm512_max_epi8(a, b) : _mm512_max_epu8(a, b);
+}
+#else
+typedef __m256i vector;
+INLINED vector all_8(int x) { return _mm256_set1_epi8((char)x); }
+INLINED vector load(const void *at) { return _mm256_loadu_si256((const __m256i *)at); }
+INLINED void store(void *at, vector x) { _mm256_storeu_si256((__m256i *)at, x); }
+INLINED vector greater(vector a, vector b, const int is_signed) {
+    return is_signed ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b);
+}
+#endif
+enum { VECTOR = sizeof(vector) };
+
+/* Vectors of lanes from `lane` on; how many, and `is_signed`, are constants where this is inlined.
+ */
+INLINED void whole_maxima(const pooling *job, const window *w, int64_t lane, const int count,
+                          uint8_t *out, const int is_signed) {
+    vector best[STRIP / VECTOR];
+#pragma GCC unroll 4
+    for (int v = 0; v < count; v++) best[v] = all_8(is_signed ? SCHAR_MIN : 0);
+    for (int64_t z = w->z.from; z < w->z.to; z++)
+        for (int64_t y = w->y.from; y < w->y.to; y++) {
+            const uint8_t *in =
+                w->data + ((z * job->sides[1] + y) * job->sides[2] + w->x.from) * job->lanes + lane;
+            for (int64_t x = w->x.from; x < w->x.to; x++, in += job->lanes)
+#pragma GCC unroll 4
+                for (int v = 0; v < count; v++)
+                    best[v] = greater(best[v], load(in + v * VECTOR), is_signed);
+        }
+#pragma GCC unroll 4
+    for (int v = 0; v < count; v++) store(out + v * VECTOR, best[v]);
+}
+
+/* `n` lanes from `lane` on, fewer than a vector has. */
+INLINED void few_maxima(const pooling *job, const window *w, int64_t lane, int n, uint8_t *out,
+                        const int is_signed) {
+    uint8_t best[VECTOR];
     memset(best, is_signed ? SCHAR_MIN : 0, (size_t)n);
     for (int64_t z = w->z.from; z < w->z.to; z++)
         for (int64_t y = w->y.from; y < w->y.to; y++)
@@ -52,6 +92,21 @@ INLINED void maxima(const pooling *job, const window *w, int64_t lane, int n, ui
                 }
             }
     memcpy(out, best, (size_t)n);
+}
+
+/* `n` lanes from `lane` on, up to STRIP; the last vector overlaps the one before it. */
+INLINED void maxima(const pooling *job, const window *w, int64_t lane, int n, uint8_t *out,
+                    const int is_signed) {
+    const int over = n % VECTOR, rest = over ? n - VECTOR : 0;
+    if (n == STRIP)
+        whole_maxima(job, w, lane, STRIP / VECTOR, out, is_signed);
+    else if (n < VECTOR)
+        few_maxima(job, w, lane, n, out, is_signed);
+    else {
+        for (int at = 0; at + VECTOR <= n; at += VECTOR)
+            whole_maxima(job, w, lane + at, 1, out + at, is_signed);
+        if (over) whole_maxima(job, w, lane + rest, 1, out + rest, is_signed);
+    }
 }
 
 INLINED void averages(const pooling *job, const window *w, int64_t lane, int n, uint8_t *out,
