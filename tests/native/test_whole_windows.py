@@ -242,11 +242,7 @@ def test_what_is_packed() -> None:
     made = pack(weight, 2)[:-1]
     depth = 40
     blocks = made[:2 * depth * BLOCK].reshape(2, depth // 4, BLOCK, 4)
-    # with AVX-512 VNNI each row of a window is filled up, else all of it
-    if lib.ndrt_cpu_features() & lib.NDRT_HAS_AVX512_VNNI:
-        flat = np.pad(weight.reshape(2, 2, 2, 18), ((0, 0),) * 3 + ((0, 2),)).reshape(2, 2, depth)
-    else:
-        flat = np.pad(weight.reshape(2, 2, 36), ((0, 0), (0, 0), (0, 4)))
+    flat = np.pad(weight.reshape(2, 2, 36), ((0, 0), (0, 0), (0, 4)))
     np.testing.assert_array_equal(
         blocks[:, :, :2].transpose(0, 2, 1, 3).reshape(2, 2, depth), flat)
     assert not blocks[:, :, 2:].any()
@@ -254,6 +250,18 @@ def test_what_is_packed() -> None:
     groups = np.pad(flat, ((0, 0), (0, 0), (0, 24))).reshape(2, 2, 2, 2, 16).sum(-1)
     np.testing.assert_array_equal(sums[:, :, :2].transpose(0, 2, 1, 3), groups)
     assert not sums[:, :, 2:].any()
+
+
+def test_long_rows_are_packed() -> None:
+    """With AVX-512 VNNI a row of more than 64 numbers is filled up to fours, else all of them."""
+    weight = np.random.default_rng(0).integers(-99, 99, (1, 2, 2, 33)).astype("i1")
+    if lib.ndrt_cpu_features() & lib.NDRT_HAS_AVX512_VNNI:
+        flat = np.pad(weight.reshape(2, 66), ((0, 0), (0, 2))).ravel()
+    else:
+        flat = np.pad(weight.ravel(), (0, 4))
+    made = pack(weight)[:136 * BLOCK].reshape(34, BLOCK, 4)
+    np.testing.assert_array_equal(made[:, 0].ravel(), flat)
+    assert not made[:, 1:].any()
 
 
 @pytest.mark.parametrize(("at", "value", "error"), [

@@ -24,7 +24,7 @@ typedef struct {
     const windows *job;
     const ndrt_finish *finish;
     ndrt_whole_layout layout;
-    int by_places;             /* segments are places, else rows */
+    ndrt_reading by;
     int64_t nsegments;         /* of a window */
     int64_t length;            /* numbers of a segment */
     int64_t channels, filters; /* of a group */
@@ -49,7 +49,7 @@ typedef struct {
 static int64_t padded_length(const convolution *c) { return ndrt_whole_padded(c->length, QUAD); }
 
 /* A row of a window that is not in one piece, or reaches to the end of the data. */
-static const uint8_t *gathered(const convolution *c, const uint8_t *row, int64_t x, uint8_t *line) {
+static void gather(const convolution *c, const uint8_t *row, int64_t x, uint8_t *line) {
     const windows *job = c->job;
     for (int64_t i = 0; i < job->window[1]; i++, x += job->dilate[1]) {
         uint8_t *to = line + i * c->channels;
@@ -58,8 +58,6 @@ static const uint8_t *gathered(const convolution *c, const uint8_t *row, int64_t
         else
             memcpy(to, row + x * job->channels, (size_t)c->channels);
     }
-    memset(line + c->length, 0, (size_t)(padded_length(c) - c->length));
-    return line;
 }
 
 /* An output. */
@@ -170,13 +168,74 @@ static extent point_to_rows(const convolution *c, const space *own, const corner
                 const int r = __builtin_ctz(left);
                 const uint8_t *row = (const uint8_t *)job->data + offsets[r] - x[r] * job->channels;
                 uint8_t *line = lines + r * c->layout.chunks * CHUNK + j * padded_length(c);
-                to[r] = gathered(c, row, x[r], line);
+                gather(c, row, x[r], line);
+                memset(line + c->length, 0, (size_t)(padded_length(c) - c->length));
+                to[r] = line;
             }
         }
         y = _mm512_add_epi64(y, all_64(job->dilate[0]));
         offset = _mm512_add_epi64(offset, all_64(job->dilate[0] * job->width * job->channels));
     }
     return (extent){job->window[0], padded_length(c) / QUAD, 0};
+}
+
+/* Bytes from `from` up to `to` of 64. */
+INLINED __mmask64 bytes_of(int64_t from, int64_t to) {
+    const __mmask64 all = to < 64 ? (1ULL << to) - 1 : ~0ULL;
+    return from < 64 ? all & (~0ULL << from) : 0;
+}
+
+/* `room` bytes, those that are not there as in `zero`; `room` is a constant where this is inlined.
+ */
+INLINED void copy_bytes(uint8_t *to, const uint8_t *from, __mmask64 there, __m512i zero,
+                        const int room) {
+    if (room == 32)
+        _mm256_storeu_si256((__m256i *)to, _mm256_mask_loadu_epi8(_mm512_castsi512_si256(zero),
+                                                                  (__mmask32)there, from));
+    else
+        _mm512_storeu_si512(to, _mm512_mask_loadu_epi8(zero, there, from));
+}
+
+/* Pointers of a tile to copies of short rows, one behind the other. Each copy reaches into the next
+ * one, which is made after it; what is behind the last meets weights of 0. */
+INLINED extent point_to_some(const convolution *c, const corners *from, int rows,
+                             const uint8_t **to, uint8_t *lines, const int room) {
+    const windows *job = c->job;
+    const int64_t height = job->height, width = job->width, nrows = job->window[0];
+    const int64_t wide = job->window[1] * c->channels, size = c->layout.chunks * CHUNK;
+    const int64_t dilate = job->dilate[0], down = dilate * width * job->channels;
+    const int is_piece = job->groups == 1 && job->dilate[1] == 1;
+    const __m512i zero = _mm512_set1_epi8((char)(int)job->zero);
+    int64_t x[LANES], y[LANES], offset[LANES];
+    _mm512_storeu_si512(x, from->x);
+    _mm512_storeu_si512(y, from->y);
+    _mm512_storeu_si512(offset, from->offset);
+    for (int r = 0; r < rows; r++, lines += size) {
+        const int64_t before = x[r] < 0 ? -x[r] * c->channels : 0, right = width - x[r];
+        const int64_t end = right <= 0                   ? 0
+                            : right * c->channels < wide ? right * c->channels
+                                                         : wide;
+        const __mmask64 there = end > before ? bytes_of(before, end) : 0;
+        const uint8_t *row = (const uint8_t *)job->data + offset[r];
+        uint8_t *line = lines;
+        int64_t at = y[r];
+        to[r] = lines;
+        for (int64_t j = 0; j < nrows; j++, line += wide, row += down, at += dilate) {
+            const int is_row = at >= 0 && at < height;
+            if (is_row && !is_piece)
+                gather(c, row - x[r] * job->channels, x[r], line);
+            else
+                copy_bytes(line, row, is_row ? there : 0, zero, room);
+        }
+    }
+    return (extent){1, padded_length(c) / QUAD, 0};
+}
+
+static extent point_to_copies(const convolution *c, const corners *from, int rows,
+                              const uint8_t **to, uint8_t *lines) {
+    const int64_t wide = c->job->window[1] * c->channels;
+    if (wide <= 32) return point_to_some(c, from, rows, to, lines, 32);
+    return point_to_some(c, from, rows, to, lines, NDRT_SHORT_ROW);
 }
 
 /* Tiles of ROWS outputs; the last two share out what is left. */
@@ -205,8 +264,9 @@ static void point_panel(const convolution *c, const space *own, int64_t group, i
     for (int i = 0; i < p->tiles; i++) {
         const int rows = rows_of(p, i);
         const corners from = corners_of(c, group, &at, rows);
-        own->extents[i] = c->by_places ? point_to_places(c, own, &from, rows, to)
-                                       : point_to_rows(c, own, &from, rows, to, line);
+        own->extents[i] = c->by == NDRT_BY_PLACES ? point_to_places(c, own, &from, rows, to)
+                          : c->by == NDRT_BY_ROWS ? point_to_rows(c, own, &from, rows, to, line)
+                                                  : point_to_copies(c, &from, rows, to, line);
         line += rows * c->layout.chunks * CHUNK;
         to += rows * c->nsegments;
     }
@@ -324,15 +384,17 @@ void ndrt_indirect_windows(const windows *job, const ndrt_finish *finish, int ov
     const int64_t channels = job->channels / job->groups, filters = job->filters / job->groups;
     const int64_t places = job->images * job->rows * job->columns;
     const ndrt_whole_layout l = ndrt_whole_layout_of(job->window, channels, filters, job->groups);
-    const int by_places = ndrt_reads_places(job->window, channels);
+    const ndrt_reading by = ndrt_reading_of(job->window, channels);
     const char *packed = job->weights;
     const convolution c = {
         .job = job,
         .finish = finish,
         .layout = l,
-        .by_places = by_places,
+        .by = by,
         .nsegments = ndrt_indirect_segments(job->window, channels),
-        .length = channels * (by_places ? 1 : job->window[1]),
+        .length = by == NDRT_BY_PLACES ? channels
+                  : by == NDRT_BY_ROWS ? channels * job->window[1]
+                                       : l.numbers,
         .channels = channels,
         .filters = filters,
         .blocks = l.blocks / job->groups,

@@ -1,10 +1,10 @@
 /* How weights of 8 bits lie in memory for NDRT_KERNEL_WHOLE_WINDOWS, and what is kept of them.
  *
  * For each group and block of its filters: rows of a window, as numbers of which each 4 stand side
- * by side for all filters of the block, padded to whole chunks of 2 times 4. With AVX-512 VNNI each
- * row is padded to whole 4s, too: there data is read where it is. Behind all blocks, for each of
- * them and each chunk, two bounds of data (whole_packing.c); and behind these the sums of each
- * filter's weights over groups of 2 chunks, of which two stand side by side. */
+ * by side for all filters of the block, padded to whole chunks of 2 times 4. Where data is read as
+ * it lies, row by row, each row is padded to whole 4s, too. Behind all blocks, for each of them and
+ * each chunk, two bounds of data (whole_packing.c); and behind these the sums of each filter's
+ * weights over groups of 2 chunks, of which two stand side by side. */
 #ifndef NDRT_WHOLE_LAYOUT_H
 #define NDRT_WHOLE_LAYOUT_H
 
@@ -35,11 +35,24 @@ static inline int64_t ndrt_whole_pairs(int64_t numbers) {
     return ndrt_whole_padded(numbers, 2 * NDRT_WHOLE_GROUP) / (2 * NDRT_WHOLE_GROUP);
 }
 
+/* How data is read with AVX-512 VNNI (indirect_windows_avx512.c): places of a window where they
+ * lie, or its rows; short rows, of up to NDRT_SHORT_ROW numbers, are copied one behind the other.
+ */
+typedef enum { NDRT_BY_PLACES, NDRT_BY_ROWS, NDRT_BY_COPIES } ndrt_reading;
+enum { NDRT_VERY_SHORT_ROW = 16, NDRT_SHORT_ROW = 64 };
+static inline ndrt_reading ndrt_reading_of(const int64_t window[2], int64_t channels) {
+    if (channels % NDRT_WHOLE_QUAD == 0) return window[1] > 1 ? NDRT_BY_PLACES : NDRT_BY_ROWS;
+    const int64_t row = window[1] * channels;
+    const int is_short = row > NDRT_VERY_SHORT_ROW && row <= NDRT_SHORT_ROW;
+    return window[0] > 1 && is_short ? NDRT_BY_COPIES : NDRT_BY_ROWS;
+}
+
 /* Of windows over `channels` of a group, which has `filters`. */
 static inline ndrt_whole_layout ndrt_whole_layout_of(const int64_t window[2], int64_t channels,
                                                      int64_t filters, int64_t groups) {
-    const int64_t line = ndrt_whole_padded(
-        window[1] * channels, ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) ? NDRT_WHOLE_QUAD : 1);
+    const int is_padded =
+        ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) && ndrt_reading_of(window, channels) == NDRT_BY_ROWS;
+    const int64_t line = ndrt_whole_padded(window[1] * channels, is_padded ? NDRT_WHOLE_QUAD : 1);
     const int64_t numbers = window[0] * line;
     return (ndrt_whole_layout){
         .line = line,
@@ -87,13 +100,9 @@ static inline int64_t ndrt_whole_panel(int64_t chunks) {
 
 /* ---- where data is read as it lies (indirect_windows_avx512.c) ---- */
 
-/* Whether the segments that a window is read by are its places, else they are its rows. */
-static inline int ndrt_reads_places(const int64_t window[2], int64_t channels) {
-    return window[1] > 1 && channels % NDRT_WHOLE_QUAD == 0;
-}
-
 static inline int64_t ndrt_indirect_segments(const int64_t window[2], int64_t channels) {
-    return window[0] * (ndrt_reads_places(window, channels) ? window[1] : 1);
+    const ndrt_reading by = ndrt_reading_of(window, channels);
+    return by == NDRT_BY_PLACES ? window[0] * window[1] : by == NDRT_BY_ROWS ? window[0] : 1;
 }
 
 /* Rows of a tile; and of data as above, of which a row is about one place. */
@@ -108,14 +117,14 @@ static inline int64_t ndrt_indirect_panel(const int64_t window[2], const ndrt_wh
 }
 
 /* Bytes that a thread needs: pointers to the segments of all rows of a panel, their numbers where
- * these may have to be gathered, and what stands for the padding. */
+ * these may have to be gathered (copies may reach beyond), and what stands for the padding. */
 static inline int64_t ndrt_indirect_scratch(const int64_t window[2], int64_t channels,
                                             const ndrt_whole_layout *l) {
     const int64_t row = l->chunks * NDRT_WHOLE_CHUNK;
     const int64_t pointers =
         ndrt_indirect_segments(window, channels) * (int64_t)sizeof(const uint8_t *);
-    const int64_t gathered = ndrt_reads_places(window, channels) ? 0 : row;
-    return ndrt_indirect_panel(window, l) * (pointers + gathered) + row;
+    const int64_t gathered = ndrt_reading_of(window, channels) == NDRT_BY_PLACES ? 0 : row;
+    return ndrt_indirect_panel(window, l) * (pointers + gathered) + row + NDRT_SHORT_ROW;
 }
 
 #endif
