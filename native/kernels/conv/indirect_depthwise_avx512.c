@@ -17,6 +17,7 @@ enum {
     LANES = 16,
     USUAL = 3,
     AT_ONCE = 8,
+    ABREAST = CHANNELS / LANES,            /* outputs in a vector, at most */
     MOST = (NDRT_WHOLE_PLACES + 7) / 8 * 8 /* pointers are made 8 at a time */
 };
 
@@ -60,10 +61,35 @@ INLINED __m512i plus_quads(__m512i sum, __m512i u8, __m512i s8) {
     return sum;
 }
 
-/* Those of a block that there are. */
+/* Channels of a block from `at` on, in as many as a vector has for one output or for 2 or 4: of so
+ * many outputs a vector holds the numbers side by side. */
+INLINED int width_from(const windows *job, int64_t at) {
+    const int64_t left = job->channels - at;
+    return left > CHANNELS / 2 ? CHANNELS : left > LANES ? CHANNELS / 2 : LANES;
+}
+
+/* Those that there are. */
 INLINED __mmask64 channels_from(const windows *job, int64_t at) {
     const int64_t left = job->channels - at;
     return left >= CHANNELS ? ~0ULL : (1ULL << left) - 1;
+}
+
+/* `width` channels of each output, from `at` on; it is a constant where this is inlined. */
+INLINED __m512i numbers_of(const uint8_t *const *data, int64_t stride, int64_t at, __mmask64 some,
+                           const int width) {
+    if (width == CHANNELS) return _mm512_maskz_loadu_epi8(some, data[0] + at);
+    if (width == CHANNELS / 2) {
+        const __m256i a = _mm256_maskz_loadu_epi8((__mmask32)some, data[0] + at);
+        const __m256i b = _mm256_maskz_loadu_epi8((__mmask32)some, data[stride] + at);
+        return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+    }
+    __m128i few[CHANNELS / LANES];
+#pragma GCC unroll 4
+    for (int n = 0; n < CHANNELS / LANES; n++)
+        few[n] = _mm_maskz_loadu_epi8((__mmask16)some, data[n * stride] + at);
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(few[0]), few[1], 1);
+    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(few[2]), few[3], 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
 /* ---- weights -------------------------------------------------------------------------------- */
@@ -74,17 +100,21 @@ static void pack(const windows *job, uint8_t *packed) {
     const int zero = (int)job->zero - (job->is_signed ? INT8_MIN : 0);
     for (int64_t at = 0; at < job->channels; at += CHANNELS) {
         const __mmask64 some = channels_from(job, at);
+        const int width = width_from(job, at);
         __m512i sums[VECTORS];
         uint8_t *start = packed;
         for (int v = 0; v < VECTORS; v++) sums[v] = _mm512_setzero_si512();
         packed += CHANNELS * sizeof(int32_t);
         for (int k = 0; k < places; k += QUAD) {
             __m512i w[QUAD];
-            for (int i = 0; i < QUAD; i++)
-                w[i] = k + i < places
-                           ? _mm512_maskz_loadu_epi8(some, (const int8_t *)job->weights +
-                                                               (k + i) * job->channels + at)
-                           : _mm512_setzero_si512();
+            for (int i = 0; i < QUAD; i++) {
+                const uint8_t *from = (const uint8_t *)job->weights + (k + i) * job->channels;
+                const uint8_t *outputs[1] = {from};
+                w[i] = k + i >= places         ? _mm512_setzero_si512()
+                       : width == CHANNELS     ? numbers_of(outputs, 0, at, some, CHANNELS)
+                       : width == CHANNELS / 2 ? numbers_of(outputs, 0, at, some, CHANNELS / 2)
+                                               : numbers_of(outputs, 0, at, some, LANES);
+            }
             const quad q = quad_of(w[0], w[1], w[2], w[3]);
             for (int v = 0; v < VECTORS; v++, packed += sizeof(__m512i)) {
                 _mm512_storeu_si512(packed, q.vectors[v]);
@@ -101,20 +131,21 @@ static void pack(const windows *job, uint8_t *packed) {
 
 typedef const uint8_t *places[MOST];
 
-/* A block of outputs one behind the other, from `at` on; the number of quads is a constant where
- * this is inlined, and so is much of what is done with the sums. */
+/* A block of outputs one behind the other, from `at` on; the numbers of quads and channels are
+ * constants where this is inlined, and so is much of what is done with the sums. */
 INLINED void compute_block(const convolution *c, const ndrt_finish *f, const places *data,
-                           int count, int64_t block, int64_t at, const int quads) {
+                           int count, int64_t block, int64_t at, const int quads, const int width) {
     const windows *job = c->job;
     const int64_t first = block * CHANNELS;
+    const int abreast = CHANNELS / width;
     const __mmask64 some = channels_from(job, first);
     const __m512i turn = _mm512_set1_epi8(job->is_signed ? INT8_MIN : 0);
     const uint8_t *packed = c->packed + block * ndrt_depthwise_block(c->places);
     ndrt_finish_of_columns of[VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; v++)
+    for (int v = 0; v < width / LANES; v++)
         of[v] = ndrt_finish_columns(f, first + v * LANES, (__mmask16)(some >> v * LANES));
-    for (int n = 0; n < count; n++, at += job->channels) {
+    for (int n = 0; n < count; n += abreast, at += abreast * job->channels) {
         __m512i sums[VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++)
@@ -126,7 +157,7 @@ INLINED void compute_block(const convolution *c, const ndrt_finish *f, const pla
 #pragma GCC unroll 4
             for (int i = 0; i < QUAD; i++)
                 x[i] = _mm512_xor_si512(
-                    _mm512_maskz_loadu_epi8(some, data[n][k * QUAD + i] + first), turn);
+                    numbers_of(&data[n][k * QUAD + i], MOST, first, some, width), turn);
             const quad q = quad_of(x[0], x[1], x[2], x[3]);
 #pragma GCC unroll 4
             for (int v = 0; v < VECTORS; v++, w += sizeof(__m512i))
@@ -135,19 +166,33 @@ INLINED void compute_block(const convolution *c, const ndrt_finish *f, const pla
         reorder(sums);
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++) {
-            const __mmask16 few = (__mmask16)(some >> v * LANES);
-            if (few) ndrt_finish_sum(f, &of[v], sums[v], at + first + v * LANES, few);
+            const int output = v * LANES / width, channel = v * LANES % width;
+            const __mmask16 few = (__mmask16)(some >> channel);
+            if (few && n + output < count)
+                ndrt_finish_sum(f, &of[channel / LANES], sums[v],
+                                at + output * job->channels + first + channel, few);
         }
     }
+}
+
+INLINED void compute_width(const convolution *c, const ndrt_finish *f, const places *data,
+                           int count, int64_t block, int64_t at, const int width) {
+    if (c->quads == USUAL)
+        compute_block(c, f, data, count, block, at, USUAL, width);
+    else
+        compute_block(c, f, data, count, block, at, c->quads, width);
 }
 
 INLINED void compute_all(const convolution *c, const ndrt_finish *f, const places *data, int count,
                          int64_t at) {
     for (int64_t block = 0; block < ndrt_depthwise_blocks(c->job->channels); block++) {
-        if (c->quads == USUAL)
-            compute_block(c, f, data, count, block, at, USUAL);
+        const int width = width_from(c->job, block * CHANNELS);
+        if (width == CHANNELS)
+            compute_width(c, f, data, count, block, at, CHANNELS);
+        else if (width == CHANNELS / 2)
+            compute_width(c, f, data, count, block, at, CHANNELS / 2);
         else
-            compute_block(c, f, data, count, block, at, c->quads);
+            compute_width(c, f, data, count, block, at, LANES);
     }
 }
 
@@ -203,6 +248,9 @@ static void compute_line(const convolution *c, int64_t line) {
         const int count = left < AT_ONCE ? (int)left : AT_ONCE;
         for (int n = 0; n < count; n++)
             point_to(c, image, y, (column + n) * job->stride[1] - job->pad[1], data[n]);
+        /* what is computed beside the last ones */
+        for (int n = count; n % ABREAST; n++)
+            for (int k = 0; k < c->quads * QUAD; k++) data[n][k] = c->padding;
         compute_outputs(c, data, count, line * job->columns + column);
     }
 }

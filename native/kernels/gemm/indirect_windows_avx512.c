@@ -238,6 +238,26 @@ static extent point_to_copies(const convolution *c, const corners *from, int row
     return point_to_some(c, from, rows, to, lines, NDRT_SHORT_ROW);
 }
 
+/* Whether windows are the places of the data one behind the other. */
+static int are_all_places(const convolution *c) {
+    const windows *job = c->job;
+    return job->window[0] * job->window[1] * job->stride[0] * job->stride[1] == 1 &&
+           job->pad[0] == 0 && job->pad[1] == 0 && job->rows == job->height &&
+           job->columns == job->width;
+}
+
+/* Pointers of a tile to places from `place` on, unless it would read beyond the data. */
+static int point_to_all(const convolution *c, int64_t group, int64_t place, int rows,
+                        const uint8_t **to) {
+    const int64_t row = c->job->channels, first = place * row + group * c->channels;
+    if (first + (rows - 1) * row + padded_length(c) > c->total) return 0;
+    const __m512i behind =
+        _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), all_64(row));
+    _mm512_mask_storeu_epi64(to, (__mmask8)((1 << rows) - 1),
+                             _mm512_add_epi64(all_64((int64_t)c->job->data + first), behind));
+    return 1;
+}
+
 /* Tiles of ROWS outputs; the last two share out what is left. */
 typedef struct {
     int64_t rows;
@@ -258,15 +278,21 @@ static void point_panel(const convolution *c, const space *own, int64_t group, i
     const windows *job = c->job;
     const uint8_t **to = own->segments;
     uint8_t *line = own->lines;
-    place_of at = {.image = place / job->columns / job->rows,
-                   .row = place / job->columns % job->rows,
-                   .column = place % job->columns};
+    const int are_all = are_all_places(c);
     for (int i = 0; i < p->tiles; i++) {
         const int rows = rows_of(p, i);
-        const corners from = corners_of(c, group, &at, rows);
-        own->extents[i] = c->by == NDRT_BY_PLACES ? point_to_places(c, own, &from, rows, to)
-                          : c->by == NDRT_BY_ROWS ? point_to_rows(c, own, &from, rows, to, line)
-                                                  : point_to_copies(c, &from, rows, to, line);
+        if (are_all && point_to_all(c, group, place, rows, to)) {
+            own->extents[i] = (extent){1, padded_length(c) / QUAD, 0};
+        } else {
+            place_of at = {.image = place / job->columns / job->rows,
+                           .row = place / job->columns % job->rows,
+                           .column = place % job->columns};
+            const corners from = corners_of(c, group, &at, rows);
+            own->extents[i] = c->by == NDRT_BY_PLACES ? point_to_places(c, own, &from, rows, to)
+                              : c->by == NDRT_BY_ROWS ? point_to_rows(c, own, &from, rows, to, line)
+                                                      : point_to_copies(c, &from, rows, to, line);
+        }
+        place += rows;
         line += rows * c->layout.chunks * CHUNK;
         to += rows * c->nsegments;
     }
