@@ -1,10 +1,11 @@
 /* Convolutions and products of 8-bit numbers by AVX-512 VNNI, which adds four products to int32 at
  * once, exactly.
  *
- * Data is not copied. The numbers that a window meets lie in segments: its places or, where one row
- * of it is in one piece, its rows. For each output there is a pointer to each of them, to a line
- * that stands for the padding, or to a copy where a segment is not in one piece (M. Dukhan, The
- * Indirect Convolution Algorithm, 2019). Those of a panel of outputs serve all filters. */
+ * Data is read where it lies. The numbers that a window meets lie in segments: its places or, where
+ * one row of it is in one piece, its rows. For each output there is a pointer to each of them, to a
+ * line that stands for the padding, or to a copy where segments are short or not in one piece (M.
+ * Dukhan, The Indirect Convolution Algorithm, 2019). Those of a panel of outputs serve all filters.
+ */
 #include <immintrin.h>
 #include <omp.h>
 #include <string.h>
@@ -302,15 +303,15 @@ static void point_panel(const convolution *c, const space *own, int64_t group, i
 
 /* What sums of one block or two begin with: what stands for 0, times the weights, is taken off. */
 static void begin(const convolution *c, int64_t block, int vectors, int32_t *start) {
-    for (int f = 0; f < COLUMNS; f++) start[f] = 0;
-    if (!c->zero) return;
-    const int64_t pairs = c->layout.pairs;
+    uint32_t less[COLUMNS] = {0}; /* which comes round, as sums do */
+    const int64_t pairs = c->zero ? c->layout.pairs : 0;
     for (int v = 0; v < vectors; v++) {
         const int16_t *sum = c->group_sums + (block + v) * pairs * 2 * BLOCK;
         for (int64_t p = 0; p < pairs; p++, sum += 2 * BLOCK)
             for (int f = 0; f < BLOCK; f++)
-                start[v * BLOCK + f] -= c->zero * (sum[2 * f] + sum[2 * f + 1]);
+                less[v * BLOCK + f] += (uint32_t)c->zero * (uint32_t)(sum[2 * f] + sum[2 * f + 1]);
     }
+    for (int f = 0; f < COLUMNS; f++) start[f] = (int32_t)(0 - less[f]);
 }
 
 /* Filters of one block or two. */
