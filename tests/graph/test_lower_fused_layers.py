@@ -9,6 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt._array.req import Req
 from ndarray_rt.contrib import quantization
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.op.dispatch import Dispatched, observe
@@ -312,3 +313,30 @@ def test_what_is_added_is_kept_where_data_are_as_good_as_0(
     with config.override(NDRT_SKIP_PASSES=skip):
         found = bound(made, {**params, "data": data}, {}).forward()[0].asnumpy()
     np.testing.assert_allclose(found, want, rtol=0.02, atol=abs(want).max() * 0.02)
+
+
+@pytest.mark.parametrize("groups", [1, 32])
+def test_a_sum_replaces_its_summand(groups: int) -> None:
+    """Where nothing else reads it; layers of a filter for each channel leave it be."""
+    def layer(x: Any, name: str) -> Any:
+        return mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=32, name=name,
+                                  num_group=groups)
+    x = relu(mx.sym.Convolution(DATA, kernel=(1, 1), num_filter=32, name="first"))
+    for i in range(3):
+        x = relu(mx.sym.elemwise_add(layer(relu(layer(x, f"a{i}")), f"b{i}"), x))
+    x = mx.sym.Convolution(x, kernel=(1, 1), num_filter=2, name="last")
+    given = {name: RNG.normal(0, 0.2, shape).astype("f4") for name, shape in zip(
+        x.list_arguments(), x.infer_shape(data=SHAPE)[0], strict=True)}
+    outputs, requests = [], []
+    for plans in (True, False):
+        with config.override(NDRT_PLAN_MEMORY=plans):
+            executor = x.simple_bind(mx.cpu(), grad_req="null", data=SHAPE)
+            for name, value in given.items():
+                executor.arg_dict[name][:] = value
+            executor.calibrate([PICTURES])
+            outputs += [executor.forward(data=PICTURES)[0].asnumpy() for _ in range(3)]
+            requests += [step.reqs[0] for step in executor.inference_plan.steps
+                         if step.node.op.name == CONV and step.node.params.with_sum]
+    for output in outputs[1:]:
+        np.testing.assert_array_equal(output, outputs[0])
+    assert requests == [Req.kWriteInplace] * 3 + [Req.kWriteTo] * 3

@@ -146,6 +146,38 @@ def test_equals_numpy(dtype: str, images: int, size: Any, channels: int, filters
     assert made[-1] == 7
 
 
+# (window, channels, padding, stride): places one behind the other, places and rows of windows,
+# rows of nothing but padding, rows that are copied, very short and long ones
+LAYERS = [((1, 1), 12, 0, 1), ((1, 1), 13, 0, 2), ((3, 3), 8, 1, 1), ((3, 3), 8, 3, 2),
+          ((3, 3), 3, 1, 2), ((7, 7), 3, 3, 2), ((11, 11), 3, 2, 4), ((2, 3), 33, 1, 1)]
+
+
+@pytest.mark.parametrize(("window", "channels", "pad", "stride"), LAYERS)
+@pytest.mark.parametrize("dtype", ["u1", "i1"])
+@pytest.mark.parametrize(("kind", "added"), [
+    ("u1", None), ("u1", "u1"), ("u1", "i1"), ("i1", None), ("i1", "i1"), ("f4", None)])
+def test_what_layers_mostly_are(window: tuple[int, int], channels: int, pad: int, stride: int,
+                                dtype: str, kind: str, added: str | None) -> None:
+    """A shift and a scale for each filter, whole blocks of filters, images as wide as a tile."""
+    rng = np.random.default_rng(channels)
+    info = np.iinfo(dtype)
+    for filters, side, nthreads in ((32, 14, 1), (80, 13, 2)):
+        data = rng.integers(info.min, info.max + 1, (2, side, side, channels)).astype(dtype)
+        weight = rng.integers(-128, 128, (filters, *window, channels)).astype("i1")
+        out = tuple((side + 2 * pad - k) // stride + 1 for k in window)
+        finish = Finish(kind, scales=rng.uniform(1e-4, 2e-3, filters).astype("f4"),
+                        shift=rng.integers(-9999, 9999, filters).astype("f4"))
+        if added is not None:
+            ends = np.iinfo(added)
+            summand = rng.integers(ends.min, ends.max + 1, (2, *out, filters)).astype(added)
+            finish = finish._replace(added=summand, added_scale=np.array([0.37], "f4"))
+        geometry = (stride, stride), (1, 1), (pad, pad), out
+        made = run(data, weight, None, *geometry, nthreads, finish=finish)
+        want = finished(wanted(data, weight, None, *geometry), finish)
+        np.testing.assert_array_equal(made[:-1].reshape(want.shape), want)
+        assert made[-1] == 7
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(("i1", "u1")), st.integers(0, 255), st.tuples(*[st.integers(1, 9)] * 2),
        st.integers(1, 37), st.integers(1, 50), st.tuples(numbers, numbers),
