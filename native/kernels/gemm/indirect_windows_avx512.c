@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "ndrt_indirect_tile.h"
-#include "ndrt_indirect_windows.h"
 #include "ndrt_whole_layout.h"
+#include "ndrt_whole_windows.h"
 
 typedef ndrt_whole_windows_args windows;
 
@@ -61,19 +61,6 @@ static void gather(const convolution *c, const uint8_t *row, int64_t x, uint8_t 
     }
 }
 
-/* An output. */
-typedef struct {
-    int64_t image, row, column;
-} place_of;
-
-static void step_on(const windows *job, place_of *at) {
-    if (++at->column < job->columns) return;
-    at->column = 0;
-    if (++at->row < job->rows) return;
-    at->row = 0;
-    at->image++;
-}
-
 /* Of the windows of up to LANES outputs: where they begin. */
 enum { LANES = 8 };
 typedef struct {
@@ -81,7 +68,7 @@ typedef struct {
     __mmask8 lanes;
 } corners;
 
-static corners corners_of(const convolution *c, int64_t group, place_of *at, int rows) {
+static corners corners_of(const convolution *c, int64_t group, ndrt_output_at *at, int rows) {
     const windows *job = c->job;
     int64_t x[LANES] = {0}, y[LANES] = {0}, offset[LANES] = {0};
     for (int r = 0; r < rows; r++) {
@@ -89,7 +76,7 @@ static corners corners_of(const convolution *c, int64_t group, place_of *at, int
         y[r] = at->row * job->stride[0] - job->pad[0];
         offset[r] = ((at->image * job->height + y[r]) * job->width + x[r]) * job->channels +
                     group * c->channels;
-        step_on(job, at);
+        ndrt_step_on(job, at);
     }
     return (corners){_mm512_loadu_si512(x), _mm512_loadu_si512(y), _mm512_loadu_si512(offset),
                      (__mmask8)((1 << rows) - 1)};
@@ -285,9 +272,7 @@ static void point_panel(const convolution *c, const space *own, int64_t group, i
         if (are_all && point_to_all(c, group, place, rows, to)) {
             own->extents[i] = (extent){1, padded_length(c) / QUAD, 0};
         } else {
-            place_of at = {.image = place / job->columns / job->rows,
-                           .row = place / job->columns % job->rows,
-                           .column = place % job->columns};
+            ndrt_output_at at = ndrt_output_of(job, place);
             const corners from = corners_of(c, group, &at, rows);
             own->extents[i] = c->by == NDRT_BY_PLACES ? point_to_places(c, own, &from, rows, to)
                               : c->by == NDRT_BY_ROWS ? point_to_rows(c, own, &from, rows, to, line)

@@ -8,8 +8,8 @@
 
 #include "kernels/ndrt_finish.h"
 #include "ndrt_args.h"
-#include "ndrt_indirect_windows.h"
 #include "ndrt_whole_tile.h"
+#include "ndrt_whole_windows.h"
 #include "onednn/ndrt_onednn.h"
 
 typedef const ndrt_kernel_call kernel_call;
@@ -54,19 +54,6 @@ static int64_t row_bytes(const convolution *c) { return even_chunks(c) * CHUNK; 
 
 /* ---- rows of data --------------------------------------------------------------------------- */
 
-/* An output. */
-typedef struct {
-    int64_t image, row, column;
-} place_of;
-
-static void step_on(const windows *job, place_of *at) {
-    if (++at->column < job->columns) return;
-    at->column = 0;
-    if (++at->row < job->rows) return;
-    at->row = 0;
-    at->image++;
-}
-
 /* `n` numbers of the data from `from` on. 16 at a time, so that up to 15 more are written. */
 INLINED void copy_numbers(uint8_t *out, const windows *job, int64_t from, int64_t n,
                           int64_t total) {
@@ -79,7 +66,8 @@ INLINED void copy_numbers(uint8_t *out, const windows *job, int64_t from, int64_
 
 /* What the window of an output meets; what lies in the padding stands for 0. From its beginning to
  * its end, so that what is written too much is written again, and zeros behind it. */
-static void gather_row(const convolution *c, int64_t group, const place_of *at, uint8_t *row) {
+static void gather_row(const convolution *c, int64_t group, const ndrt_output_at *at,
+                       uint8_t *row) {
     const windows *job = c->job;
     const int64_t channels = channels_of(job), wide = job->window[1] * channels;
     const int64_t total = data_of(job);
@@ -110,7 +98,7 @@ static void gather_row(const convolution *c, int64_t group, const place_of *at, 
 
 /* Where the row of an output is read, up to whole GROUP: in the data itself where a window is
  * one pixel of it, and they do not reach beyond. */
-static const uint8_t *row_of(const convolution *c, int64_t group, const place_of *at,
+static const uint8_t *row_of(const convolution *c, int64_t group, const ndrt_output_at *at,
                              uint8_t *line) {
     const windows *job = c->job;
     const int64_t y = at->row * job->stride[0] - job->pad[0];
@@ -207,16 +195,14 @@ static void gather_panel(const convolution *c, const space *to, int64_t group, i
                          const panel *p) {
     const windows *job = c->job;
     const int64_t chunks = even_chunks(c);
-    place_of at = {.image = place / job->columns / job->rows,
-                   .row = place / job->columns % job->rows,
-                   .column = place % job->columns};
+    ndrt_output_at at = ndrt_output_of(job, place);
     uint8_t *data = to->data;
     for (int i = 0; i < p->tiles; i++) {
         const int count = p->rows + (i < p->longer);
         const uint8_t *from[TILE_ROWS];
         for (int r = 0; r < count; r++) {
             from[r] = row_of(c, group, &at, to->lines + r * (chunks + 2) * CHUNK);
-            step_on(job, &at);
+            ndrt_step_on(job, &at);
         }
         int32_t *bounds = to->squares + i * chunks * NDRT_WHOLE_BOUNDS;
         int16_t *bases = to->bases + i * c->layout.pairs * 2;
