@@ -213,6 +213,8 @@ def a_run_of_another_thread() -> None:
     thread = threading.Thread(target=executor.forward)
     thread.start()
     inside.wait()
+    # until it waits, too: a sanitizer's allocator that it is in the midst of is locked in a child
+    time.sleep(0.2)
 
     def child() -> None:
         executor.set_monitor_callback(None)
