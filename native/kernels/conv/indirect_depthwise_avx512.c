@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/ndrt_finish.h"
+#include "kernels/ndrt_vnni.h"
 #include "ndrt_whole_depthwise.h"
 
 typedef ndrt_whole_depthwise_args windows;
@@ -54,11 +55,6 @@ INLINED void reorder(__m512i sums[VECTORS]) {
     sums[1] = _mm512_shuffle_i32x4(b, d, 0x88);
     sums[2] = _mm512_shuffle_i32x4(a, c, 0xdd);
     sums[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
-}
-
-INLINED __m512i plus_quads(__m512i sum, __m512i u8, __m512i s8) {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u8), "v"(s8));
-    return sum;
 }
 
 /* Channels of a block from `at` on, in as many as a vector has for one output or for 2 or 4: of so
@@ -118,7 +114,7 @@ static void pack(const windows *job, uint8_t *packed) {
             const quad q = quad_of(w[0], w[1], w[2], w[3]);
             for (int v = 0; v < VECTORS; v++, packed += sizeof(__m512i)) {
                 _mm512_storeu_si512(packed, q.vectors[v]);
-                sums[v] = plus_quads(sums[v], _mm512_set1_epi8(1), q.vectors[v]);
+                sums[v] = ndrt_plus_quads(sums[v], _mm512_set1_epi8(1), q.vectors[v]);
             }
         }
         for (int v = 0; v < VECTORS; v++)
@@ -161,7 +157,7 @@ INLINED void compute_block(const convolution *c, const ndrt_finish *f, const pla
             const quad q = quad_of(x[0], x[1], x[2], x[3]);
 #pragma GCC unroll 4
             for (int v = 0; v < VECTORS; v++, w += sizeof(__m512i))
-                sums[v] = plus_quads(sums[v], q.vectors[v], _mm512_loadu_si512(w));
+                sums[v] = ndrt_plus_quads(sums[v], q.vectors[v], _mm512_loadu_si512(w));
         }
         reorder(sums);
 #pragma GCC unroll 4

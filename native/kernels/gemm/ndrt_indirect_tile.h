@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "kernels/ndrt_finish.h"
+#include "kernels/ndrt_vnni.h"
 #include "ndrt_whole_layout.h"
 
 enum {
@@ -43,11 +44,6 @@ INLINED __m512i quad_of(const uint8_t *at) {
     __m512i x;
     __asm__ volatile("vpbroadcastd %1, %0" : "=v"(x) : "m"(*(const uint8_t (*)[QUAD])at));
     return x;
-}
-
-INLINED __m512i plus_quads(__m512i sum, __m512i u8, __m512i s8) {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u8), "v"(s8));
-    return sum;
 }
 
 INLINED void finish_tile(const tile *t, __m512i made[ROWS][VECTORS], const int rows,
@@ -90,7 +86,7 @@ INLINED void sum_constant(const tile *t, const int rows, const int vectors, cons
                 __m512i x = quad_of(data[r] + q * QUAD);
                 if (turned) x = _mm512_xor_si512(x, turn);
 #pragma GCC unroll 2
-                for (int v = 0; v < vectors; v++) made[r][v] = plus_quads(made[r][v], x, w[v]);
+                for (int v = 0; v < vectors; v++) made[r][v] = ndrt_plus_quads(made[r][v], x, w[v]);
             }
         }
     }

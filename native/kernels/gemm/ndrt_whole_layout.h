@@ -36,8 +36,8 @@ static inline int64_t ndrt_whole_pairs(int64_t numbers) {
 }
 
 /* How data is read with AVX-512 VNNI (indirect_windows_avx512.c): places of a window where they
- * lie, or its rows; short rows, of up to NDRT_SHORT_ROW numbers, are copied one behind the other.
- */
+ * lie, or its rows. Short rows are copied one behind the other; of very short ones there would be
+ * too many copies. */
 typedef enum { NDRT_BY_PLACES, NDRT_BY_ROWS, NDRT_BY_COPIES } ndrt_reading;
 enum { NDRT_VERY_SHORT_ROW = 16, NDRT_SHORT_ROW = 64 };
 static inline ndrt_reading ndrt_reading_of(const int64_t window[2], int64_t channels) {
@@ -105,8 +105,9 @@ static inline int64_t ndrt_indirect_segments(const int64_t window[2], int64_t ch
     return by == NDRT_BY_PLACES ? window[0] * window[1] : by == NDRT_BY_ROWS ? window[0] : 1;
 }
 
-/* Rows of a tile; and of data as above, of which a row is about one place. */
-enum { NDRT_INDIRECT_ROWS = 7 };
+enum { NDRT_INDIRECT_ROWS = 7 }; /* of a tile */
+
+/* Rows of data as above. What one adds to the caches is about a place: windows overlap. */
 static inline int64_t ndrt_indirect_panel(const int64_t window[2], const ndrt_whole_layout *l) {
     const int64_t place = (l->numbers - 1) / (window[0] * window[1]) + 1;
     const int64_t rows = 393216 / place;
